@@ -9,6 +9,7 @@ nats = "etalis_nats:open_source"        # a function of the address, which gives
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -40,6 +41,9 @@ SINKS = {
     "webhook+https": "etalis_py.connectors.webhook:open_sink",
 }
 _PATHS = {"delta", "iceberg"}  # schemes before what is no host
+_NO_ADDRESS = "this is not an address: {}"
+_WRITE = "write scheme://host:port/…, with a port up to 65535, and an IPv6 address in brackets: [::1]"
+_BETWEEN_NAMES = re.compile("[,:]")
 SOURCES = {
     "redis": "etalis_py.connectors.redis:open_source",
     "rediss": "etalis_py.connectors.redis:open_source",
@@ -135,7 +139,11 @@ def open_sink(address: str, request: Request | None = None) -> Sink:
             hint=f"known are files, folders, http(s)://, {known}",
         )
     check_no_password(address, sink=True)
-    return made(address, request or Request())  # type: ignore[no-any-return]
+    try:
+        _check_hosts(address)
+        return made(address, request or Request())  # type: ignore[no-any-return]
+    except ValueError as error:
+        raise SinkError(_NO_ADDRESS.format(error), target=address, hint=_WRITE) from None
 
 
 def open_source(address: str) -> Source:
@@ -146,7 +154,22 @@ def open_source(address: str) -> Source:
             "no connector reads this kind of address", source=without_password(address), hint=f"known are {known}"
         )
     check_no_password(address)
-    return made(address)  # type: ignore[no-any-return]
+    try:
+        _check_hosts(address)
+        return made(address)  # type: ignore[no-any-return]
+    except StreamError:
+        raise
+    except ValueError as error:
+        raise StreamError(_NO_ADDRESS.format(error), source=address, hint=_WRITE) from None
+
+
+def _check_hosts(address: str) -> None:
+    """ValueError if no name of a host can be looked up; there may be several, with commas between them."""
+    for name in _BETWEEN_NAMES.split(urlsplit(address).netloc.rpartition("@")[2]):
+        try:
+            name.encode("idna")
+        except UnicodeError:
+            raise ValueError(f"{name!r} is no name of a host") from None
 
 
 def missing(package: str, extra: str, address: str, *, sink: bool) -> NoReturn:

@@ -15,6 +15,7 @@ import hmac
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -27,6 +28,7 @@ from etalis_py.streams.retries import TRIES, pauses
 
 _SECRET = "ETALIS_WEBHOOK_SECRET"
 _PATIENCE = 10.0  # seconds for an answer
+_LONGEST, _LISTENS = 65_536, 1.0  # bytes and seconds of an answer; if there is more, the connection is closed
 
 
 class Webhook(Posting):
@@ -38,6 +40,10 @@ class Webhook(Posting):
         import httpx
 
         super().__init__()
+        try:
+            httpx.URL(address)
+        except httpx.InvalidURL as error:
+            raise ValueError(error) from None
         self._httpx, self._address, self._cloudevents, self._sleep = httpx, address, cloudevents, sleep
         self.name = without_password(address).partition("?")[0]
         self._client = httpx.Client(timeout=_PATIENCE, follow_redirects=False)
@@ -58,7 +64,8 @@ class Webhook(Posting):
             if pause:
                 self._sleep(pause)
             try:
-                answer = self._client.post(self._address, content=body, headers=headers)
+                with self._client.stream("POST", self._address, content=body, headers=headers) as answer:
+                    self._finish(answer)
             except self._httpx.HTTPError as error:
                 self.problem = str(error) or type(error).__name__
                 continue
@@ -73,6 +80,15 @@ class Webhook(Posting):
             target=self.name,
             hint="check the receiver; with --checkpoint the run goes on with this match",
         )
+
+    def _finish(self, answer: Any) -> None:
+        """Read a short answer to its end, so that the connection serves the next match; nobody needs what it says."""
+        size, end = 0, time.monotonic() + _LISTENS
+        with suppress(self._httpx.HTTPError):  # its first line has said whether the match has arrived
+            for piece in answer.iter_raw():
+                size += len(piece)
+                if size > _LONGEST or time.monotonic() > end:
+                    return
 
     def close(self) -> None:
         self._client.close()

@@ -86,7 +86,10 @@ def parse_topic(url: str) -> Topic:
     ('a:9092,b:9092', 'ticks', True, 'trig')
     """
     check_no_password(url)
-    split = urlsplit(url)
+    try:
+        split = urlsplit(url)
+    except ValueError as error:
+        raise StreamError(f"this is not the address of a topic: {error}", source=url, hint=_EXAMPLE) from None
     name = split.path.strip("/")
     if split.scheme != "kafka" or not split.netloc or not name or "/" in name:
         raise StreamError("this is not the address of a topic", source=url, hint=_EXAMPLE)

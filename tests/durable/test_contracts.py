@@ -281,6 +281,29 @@ def test_a_run_goes_on_with_another_token_in_its_address(tmp_path: Path) -> None
     assert "3f9c" not in str(raised.value)
 
 
+@pytest.mark.parametrize("scheme", [scheme for scheme in SINKS if scheme not in ("delta", "iceberg")])
+@pytest.mark.parametrize("place", ["[::1/x", "a..b/x?stream=s&table=t", f"{'a' * 70}.org:1/x?stream=s&table=t"])
+def test_what_is_no_address_of_a_sink_is_told(scheme: str, place: str) -> None:
+    with pytest.raises(SinkError, match="this is not an address: "):
+        open_sink(f"{scheme}://{place}")
+
+
+@pytest.mark.parametrize("scheme", [*SOURCES, "kafka"])
+def test_what_is_no_address_of_a_source_is_told(scheme: str) -> None:
+    open_it: Callable[[str], object] = read_kafka if scheme == "kafka" else open_source
+    with pytest.raises(StreamError, match=r"this is not (an|the) address"):
+        open_it(f"{scheme}://[::1/x")
+
+
+@pytest.mark.parametrize("scheme", ["redis", "mqtt"])
+@pytest.mark.parametrize("port", ["abc", "99999"])
+def test_a_port_that_is_none_is_told(scheme: str, port: str) -> None:
+    with pytest.raises(StreamError, match="this is not an address: Port"):
+        open_source(
+            f"{scheme}://localhost:{port}/0?stream=s" if scheme == "redis" else f"{scheme}://localhost:{port}/x"
+        )
+
+
 @pytest.mark.parametrize("scheme", [*SINKS, "http", "https"])
 def test_no_sink_takes_a_password_in_its_address(scheme: str) -> None:
     slashes = ":s3://" if scheme in ("delta", "iceberg") else "://"

@@ -302,6 +302,15 @@ def test_the_command_waits_until_its_readers_have_everything(tmp_path: Path) -> 
     assert got == list(range(300))
 
 
+def test_a_run_answers_at_an_address_of_ipv6() -> None:
+    if not socket.has_dualstack_ipv6():
+        pytest.skip("needs IPv6")
+    with closing(open_sink("sse://[::1]:0/alerts")) as sink:
+        sink.recover(None)
+        answer = httpx.get(f"http://[::1]:{sink.port}/elsewhere")  # type: ignore[attr-defined]
+    assert answer.status_code == 404
+
+
 def test_an_address_to_listen_at_says_what_is_wrong() -> None:
     for address in ("sse://localhost/alerts", "sse://localhost:1/x?keep=0", "sse://localhost:1/x?other=1"):
         with pytest.raises(SinkError, match="write sse://localhost:8090/alerts"):

@@ -7,8 +7,11 @@ import hmac
 import json
 import re
 import signal
+import socket
 import sys
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +92,29 @@ def test_a_receiver_that_refuses_is_an_error_at_once(receiver: Receiver, code: i
     with pytest.raises(SinkError, match=f"the answer was {code}"):
         sink.commit(sink.prepare())
     assert receiver.bodies == []
+
+
+@pytest.mark.parametrize(
+    "head", ["content-encoding: gzip\r\ncontent-length: 9", "content-length: 999", "connection: close"]
+)
+def test_a_match_has_arrived_whatever_follows_the_first_line_of_the_answer(head: str) -> None:
+    """It was posted six times, and the run ended; an answer without an end was read to its end, into memory."""
+    asked, sent = [], []
+
+    def answer(connection: socket.socket) -> None:
+        with connection, suppress(OSError):
+            asked.append(connection.recv(65_536))
+            connection.sendall(f"HTTP/1.1 200 OK\r\n{head}\r\n\r\n".encode())
+            for _ in range(1_000 if head == "connection: close" else 1):
+                sent.append(connection.send(b"not gzip " * 10_000))
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=lambda: [answer(server.accept()[0]) for _ in range(2)], daemon=True).start()
+        sink = open_sink(f"webhook+http://127.0.0.1:{server.getsockname()[1]}/hook")
+        sink.write(some_matches(2))
+        sink.commit(sink.prepare())
+    assert len(asked) == 2
+    assert sum(sent) < 50_000_000
 
 
 @pytest.mark.parametrize("lasting", [False, True])
