@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from etalis_compiler.diagnostics import Source
+from etalis_rules import algebra as alg
 
 from etalis_py.cli.server_census import StandingCensus
 from etalis_py.cli.side_by_side import Engines
@@ -113,6 +114,8 @@ def _check_standing(program: Program, text: Source) -> None:
         found, reason = "FROM", "all queries of the program have one background"
     elif queries[0].kind not in ("select", "ask", "describe"):
         found, reason = "CONSTRUCT", "other queries would read what it derives"
+    elif any(alg.has_start(query.algebra.pattern) for query in program.compilation.queries):
+        found, reason = "START", "its queries come and go, and the stream began before most of them"
     else:
         return
     raise text.error(

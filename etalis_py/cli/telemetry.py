@@ -130,13 +130,13 @@ def _memory() -> dict[str, float]:
 
 def parse_address(text: str) -> tuple[str, int]:
     """
-    >>> parse_address("9100"), parse_address("0.0.0.0:9100")
-    (('127.0.0.1', 9100), ('0.0.0.0', 9100))
+    >>> parse_address("9100"), parse_address("0.0.0.0:9100"), parse_address("[::1]:9100")
+    (('127.0.0.1', 9100), ('0.0.0.0', 9100), ('::1', 9100))
     """
     host, _, port = text.rpartition(":")
     if not port.isdecimal() or int(port) > 65_535:
         raise UsageError(f"--metrics {text}: write a port, as 9100, or an address and a port, as 0.0.0.0:9100")
-    return host or "127.0.0.1", int(port)
+    return host.strip("[]") or "127.0.0.1", int(port)
 
 
 def _handler(telemetry: Telemetry) -> type[Handler]:

@@ -33,7 +33,7 @@ from etalis_py.engine.stage_plans import (
     window_executor,
     with_policy,
 )
-from etalis_py.engine.summary import summary
+from etalis_py.engine.summary import summary, warn_of_missed_start
 from etalis_py.engine.taking import Taking
 from etalis_py.engine.tie_order import in_tie_order
 from etalis_py.executors.windows.refresh import TimeVarying, graph_name
@@ -107,9 +107,8 @@ class Engine(Taking, Snapshots):
         identifier = name or self._free_name()
         with refusals():
             if identifier in self.programs:
-                raise ValueError(
-                    f"there is a program named {identifier} already; remove it first or choose another name"
-                )
+                taken = f"there is a program named {identifier} already; remove it first or choose another name"
+                raise ValueError(taken)
             found = self._family_of(program, policy)
             added = self._may_run(program) if found is None else None
         self._replanning = True
@@ -118,6 +117,7 @@ class Engine(Taking, Snapshots):
         if added is not None:
             self._add(added, policy, identifier)
         self._replanning = False
+        warn_of_missed_start(self.programs[identifier], self._at)
         return identifier
 
     def _may_run(self, program: Given) -> Program:

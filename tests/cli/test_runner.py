@@ -100,6 +100,7 @@ def test_one_of_many_queries_is_replaced_and_removed_alone(standing):
         ("SELECT ?x FROM NAMED WINDOW :w ON :s [RANGE PT5M] { WINDOW :w { ?x :p ?y } }", "does not take windows"),
         ("REGISTER QUERY mine AS SELECT ?x { :c :p ?x }", "named by its address"),
         ("SELECT ?x { :c :p ?x } SELECT ?y { :c :p ?y }", "each query has an address of its own"),
+        ("SELECT ?x { { START } NEXT { :c :p ?x } }", "does not take START: its queries come and go"),
         ("SELECT ?x FROM <file:///etc/passwd> { :c :p ?x }", "leave FROM out"),
         ("SELECT ?x { ", "the '{' of line 1, column 11 is not closed"),
         ("tests", "expected a query"),

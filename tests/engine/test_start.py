@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
@@ -175,7 +176,8 @@ def test_however_the_input_is_cut(executor: Any, size: int) -> None:
 def test_a_program_that_is_added_later_has_missed_it() -> None:
     engine = Engine(compile("SELECT ?x { ?c :q ?x }"))
     engine.push_all([event(":a :q 1", 1), event(":a :q 2", 2)])
-    engine.add(f"REGISTER QUERY later AS {FIRST}")
+    with pytest.warns(UserWarning, match="later: the stream began before this was added"):
+        engine.add(f"REGISTER QUERY later AS {FIRST}")
     assert [m.query for m in [*engine.push_all([event(":a :p 1", 3)]), *engine.close()]] == ["q1"]
 
 
@@ -355,3 +357,33 @@ def test_what_is_refused(text: str, message: str) -> None:
 def test_why_not_refuses_it() -> None:
     with pytest.raises(ValueError, match="why-not does not follow"):
         compile(FIRST).why_not([event(":a :p 1", 1)])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT ?x { { START } NEXT { ?c :p ?x } }",
+        "SELECT ?x { { { START } UNION { ?c :q ?y } } NEXT { ?c :p ?x } }",
+        "ASK { { START } SEQ NOT { ?c :q ?y } WITHIN 1 s }",
+    ],
+)
+def test_a_program_that_has_missed_the_start_is_told(text: str) -> None:
+    """It never matches, and nothing else would say so."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        engine = Engine("REGISTER QUERY :first AS SELECT ?x { ?c :p ?x }")
+        engine.remove(engine.add(text))
+        engine.push_all([event(":c :p 1", 1), event(":c :p 2", 2)])
+        engine.add("REGISTER QUERY :other AS SELECT ?x { ?c :p ?x }")
+    with pytest.warns(
+        UserWarning, match="q1: the stream began before this was added, so what follows START never matches"
+    ):
+        engine.add(text)
+
+
+def test_of_many_alike_that_have_missed_the_start_each_is_told() -> None:
+    text = "REGISTER QUERY :q{} AS SELECT ?x {{ {{ START }} NEXT {{ :c{} :p ?x }} }}"
+    engine = Engine([text.format(number, number) for number in range(5)])
+    engine.push_all([event(":c :p 1", 1), event(":c :p 2", 2)])
+    with pytest.warns(UserWarning, match="q7>: the stream began before"):
+        engine.add(text.format(7, 7))
