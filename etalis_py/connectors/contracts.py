@@ -28,6 +28,9 @@ Position = Any
 """Where a source has got to, or what a sink has prepared: plain data."""
 
 
+_FARTHEST = 1 << 62  # microseconds
+
+
 class Message(NamedTuple):
     """One message: its bytes, where it stands (for errors and dead letters), and when it arrived in microseconds.
 
@@ -39,6 +42,19 @@ class Message(NamedTuple):
     place: str = ""
     arrival: int | None = None
     retract: bool = False
+
+    def check(self, address: str) -> None:
+        """Refuse a message that a source has put together wrongly."""
+        if not isinstance(self.value, bytes | bytearray):
+            kind = type(self.value).__name__
+            raise TypeError(
+                f"{address}: the value of a Message is bytes, and this one has a {kind}: encode it as UTF-8"
+            )
+        if self.arrival is not None and not (type(self.arrival) is int and abs(self.arrival) < _FARTHEST):
+            raise TypeError(
+                f"{address}: the arrival of a Message is an integer, the microseconds since 1970, and this one has "
+                f"{self.arrival!r}"
+            )
 
 
 class Source(Protocol):
@@ -113,3 +129,18 @@ class Sink(Protocol):
 
 Settings = Mapping[str, str]
 """What an address says after ``?``."""
+
+
+def check_contract(given: object, contract: type) -> None:
+    """Refuse an object that lacks what a contract names, before it is asked for anything."""
+    word = contract.__name__.lower()
+    if isinstance(given, str):
+        raise TypeError(f"{given!r} is an address, not a {word}: give etalis_py.connectors.registry.open_{word}(…)")
+    if isinstance(given, type):
+        raise TypeError(f"{given.__name__} is a class, not a {word}: give an object, {given.__name__}(…)")
+    named = [name for name in (*contract.__annotations__, *vars(contract)) if not name.startswith("_")]
+    if lacking := [name for name in named if not hasattr(given, name)]:
+        raise TypeError(
+            f"{type(given).__name__} is no {word}: it lacks {', '.join(lacking)}; etalis_py.connectors."
+            f"{contract.__name__} says what each part of a {word} is for"
+        )

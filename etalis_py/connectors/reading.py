@@ -13,7 +13,7 @@ from typing import Any, Unpack
 
 from etalis_rules.terms import iri
 
-from etalis_py.connectors.contracts import Message, Source
+from etalis_py.connectors.contracts import Message, Source, check_contract
 from etalis_py.events import Event
 from etalis_py.events.errors import without_password
 from etalis_py.streams import Burst, Idle, Patience, Stream
@@ -30,6 +30,7 @@ def connect(source: Source, address: str, **options: Unpack[StreamOptions]) -> S
     the same messages again: after a crash it goes on with what comes, and without checkpoints it is told at once what
     was taken.
     """
+    check_contract(source, Source)
     address = without_password(address)
     options.setdefault("idle", 1.0)
     given = ReadOptions(**options)
@@ -68,8 +69,13 @@ def connect(source: Source, address: str, **options: Unpack[StreamOptions]) -> S
             if patience.gathers:
                 yield Burst(True)
             given_up_to = source.position()
+            if isinstance(portion[0], Message | Event):
+                raise TypeError(
+                    f"{address}: read gives a list of messages, but this one gave a single one: put it in a list"
+                )
             for one in portion[0]:
                 if isinstance(one, Message):
+                    one.check(address)
                     yield from messages.events(one.value, place=one.place, arrival=one.arrival, retract=one.retract)
                 elif isinstance(one, Event):
                     yield one._replace(stream=one.stream or context.stream)

@@ -132,11 +132,11 @@ class ServerEvents:
 
     def _receive(self) -> bool:
         """Hand on what comes until the connection ends; returns False if the server says that nothing more comes."""
-        headers: dict[str, str | bytes] = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
+        headers = self._httpx.Headers({"Accept": "text/event-stream", "Cache-Control": "no-store"}, encoding="utf-8")
         if token := os.environ.get("SSE_TOKEN"):
             headers["Authorization"] = f"Bearer {token}"
         if self._received:
-            headers["Last-Event-ID"] = self._received.encode()
+            headers["Last-Event-ID"] = self._received
         timeout = self._httpx.Timeout(_PATIENCE, read=None)
         with (
             self._httpx.Client(timeout=timeout, follow_redirects=False) as client,

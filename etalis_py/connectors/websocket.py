@@ -1,8 +1,8 @@
 """``wss://host/path``: the messages of a WebSocket, from now on; one frame is one message.
 
 When the connection is lost it is made again, after 0.5, 1, 2, … seconds, at most five times; what was sent meanwhile is
-lost.  A token in ``WEBSOCKET_TOKEN`` goes along as ``Authorization: Bearer``.  Redirects are not followed.  Needs
-websockets: the extra ``websocket``.
+lost, and a warning says so.  A token in ``WEBSOCKET_TOKEN`` goes along as ``Authorization: Bearer``.  Redirects are not
+followed.  Needs websockets: the extra ``websocket``.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 from urllib.parse import urlsplit
+from warnings import warn
 
 from etalis_py.connectors.contracts import Message, Position
 from etalis_py.connectors.registry import missing
@@ -22,6 +23,7 @@ from etalis_py.streams.retries import pauses
 
 PORTION, LONGEST = 1_000, 16 * 1024 * 1024
 _PATIENCE = 10.0
+_REASONS = 10  # that are told
 _LEAST = 0.001  # a wait of 0 seconds is no wait, in which nothing arrives
 
 
@@ -73,6 +75,7 @@ class WebSocketSource:
         self._read = 0
         self._pauses: Iterator[float] = pauses()
         self._next_try = 0.0
+        self._reason, self._told = "", set[str]()  # why the connection was lost, and what was told of it
 
     def open(self, position: Position | None) -> None:
         try:
@@ -98,6 +101,7 @@ class WebSocketSource:
     def _take(self, messages: list[Message], wait: float) -> None:
         """Add what has arrived, waiting for the first."""
         connection = self._socket.connection()
+        self._tell_lost()
         while len(messages) < PORTION:
             try:
                 value = connection.recv(timeout=wait)
@@ -112,10 +116,22 @@ class WebSocketSource:
     def _lost(self, error: Exception) -> None:
         """Note when to connect again; after the last try the error is one."""
         self._socket.drop()
+        self._reason = str(error) or type(error).__name__
         pause = next(self._pauses, None)
         if pause is None:
             raise self._failure(error) from None
         self._next_try = time.monotonic() + pause
+
+    def _tell_lost(self) -> None:
+        """Warn, once for each reason, when the connection is there again: nobody knows how much was sent meanwhile."""
+        reason, self._reason = self._reason, ""
+        if reason and reason not in self._told and len(self._told) < _REASONS:
+            self._told.add(reason)
+            warn(
+                f"{self.name}: the connection was lost and has been made again, and what was sent meanwhile is missing "
+                f"({reason})",
+                stacklevel=2,
+            )
 
     def position(self) -> Position:
         return self._read

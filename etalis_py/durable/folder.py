@@ -33,7 +33,13 @@ Checkpoint = Mapping[str, Any]
 
 
 def written(data: Checkpoint) -> bytes:
-    body = msgspec.msgpack.encode(data)
+    try:
+        body = msgspec.msgpack.encode(data)
+    except (TypeError, OverflowError) as error:
+        raise CheckpointError(
+            f"a position of a source or a token of the sink is no plain data, which is integers of 64 bits, other "
+            f"numbers, texts, bytes, lists and dicts: {error}"
+        ) from None
     return MAGIC + bytes([FORMAT]) + len(body).to_bytes(_LENGTH, "big") + _digest(body) + body
 
 

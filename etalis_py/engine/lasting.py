@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypedDict
 
-from etalis_py.connectors.contracts import Sink
+from etalis_py.connectors.contracts import Sink, check_contract
 from etalis_py.durable.folder import Folder
 from etalis_py.durable.identity import digest, file_digest
 from etalis_py.durable.keeper import EVERY, Keeper, Parts
@@ -69,6 +69,8 @@ def kept(
 ) -> Keeper:
     """The keeper of a run, which has begun; ``options`` and the ``reading`` of rows must be the same the next time."""
     sink = lasting.get("sink")
+    if sink is not None:
+        check_contract(sink, Sink)
     identity = {
         "program": texts_of(program),
         "options": {name: options[name] for name in ("until", *_MEANING) if name in options},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Callable, Iterable
 from contextlib import closing
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from etalis_py import run
-from etalis_py.connectors import connect
+from etalis_py.connectors import Message, connect
 from etalis_py.connectors.files import DurableFile, DurableFolder
 from etalis_py.connectors.registry import SINKS, SOURCES, is_sink, open_sink, open_source
 from etalis_py.connectors.sqlite import Database
@@ -205,6 +206,55 @@ def test_the_kit_notices_a_source_that_breaks_the_contract() -> None:
         check_source(lambda: Ahead(VALUES))
 
 
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        (object(), "object is no source: it lacks open, read, position, committed, close; etalis_py.connectors.Source"),
+        (Memory, "Memory is a class, not a source: give an object, Memory(…)"),
+        (
+            "redis://host",
+            "'redis://host' is an address, not a source: give etalis_py.connectors.registry.open_source(…)",
+        ),
+    ],
+)
+def test_what_is_no_source_is_told(source: Any, told: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(told)):
+        connect(source, "own://x")
+
+
+@pytest.mark.parametrize(
+    ("portion", "told"),
+    [
+        (["{}"], "a source gives Message(b'…') or events, but this one gave '{}'"),
+        ([Message("{}")], "the value of a Message is bytes, and this one has a str: encode it as UTF-8"),  # type: ignore[arg-type]
+        ([Message(b"{}", arrival=1.5)], "the arrival of a Message is an integer"),  # type: ignore[arg-type]
+        ([Message(b"{}", arrival=2**70)], "the arrival of a Message is an integer, the microseconds since 1970"),
+        (Message(b"{}"), "own://x: read gives a list of messages, but this one gave a single one"),
+    ],
+)
+def test_what_is_no_message_is_told(portion: Any, told: str) -> None:
+    source = Memory(VALUES)
+    source.read = lambda seconds: portion  # type: ignore[method-assign]
+    with pytest.raises(TypeError, match=re.escape(told)):
+        list(run(QUERY, connect(source, "own://x")))
+
+
+@pytest.mark.parametrize("sink", [object(), MemorySink, "-"])
+def test_what_is_no_sink_is_told(sink: Any, tmp_path: Path) -> None:
+    with pytest.raises(
+        TypeError, match=r"is (no sink: it lacks guarantee, |a class, not a sink|an address, not a sink)"
+    ):
+        list(run(QUERY, connect(Memory(VALUES), "own://x"), checkpoint=tmp_path, sink=sink))
+
+
+@pytest.mark.parametrize("position", [object(), 2**70])
+def test_a_position_that_no_checkpoint_can_hold_is_told(position: Any, tmp_path: Path) -> None:
+    source = Memory(VALUES)
+    source.position = lambda: position  # type: ignore[method-assign]
+    with pytest.raises(CheckpointError, match="is no plain data, which is integers of 64 bits"):
+        list(run(QUERY, connect(source, "own://x"), checkpoint=tmp_path, sink=MemorySink([])))
+
+
 def test_a_source_goes_on_in_the_middle_of_a_portion(tmp_path: Path) -> None:
     """The run stops when two of the five messages of a portion have been used."""
     given: list[int] = []
@@ -267,8 +317,10 @@ def test_a_token_in_an_address_is_neither_shown_nor_stored(said: str, tmp_path: 
     assert "3f9c" not in f"{followed.source} {followed.name} {followed.origin}"
     for error in (StreamError("no", source=address), SinkError("no", target=address), ContainerError(f"{address}: no")):
         assert "3f9c" not in str(error)
-    run(QUERY, connect(Memory(VALUES), address), checkpoint=tmp_path, sink=MemorySink([]))
-    assert not any(b"3f9c" in file.read_bytes() for file in tmp_path.iterdir())
+    assert len(list(run(QUERY, connect(Memory(VALUES), address), checkpoint=tmp_path))) == len(VALUES)
+    stored = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert b"wss://host/feed" in stored
+    assert b"3f9c" not in stored
 
 
 def test_a_run_goes_on_with_another_token_in_its_address(tmp_path: Path) -> None:
