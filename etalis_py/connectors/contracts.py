@@ -28,7 +28,8 @@ Position = Any
 """Where a source has got to, or what a sink has prepared: plain data."""
 
 
-_FARTHEST = 1 << 62  # microseconds
+FARTHEST = 1 << 62
+"""Microseconds since 1970 that no time of arrival reaches."""
 
 
 class Message(NamedTuple):
@@ -50,7 +51,7 @@ class Message(NamedTuple):
             raise TypeError(
                 f"{address}: the value of a Message is bytes, and this one has a {kind}: encode it as UTF-8"
             )
-        if self.arrival is not None and not (type(self.arrival) is int and abs(self.arrival) < _FARTHEST):
+        if self.arrival is not None and not (type(self.arrival) is int and abs(self.arrival) < FARTHEST):
             raise TypeError(
                 f"{address}: the arrival of a Message is an integer, the microseconds since 1970, and this one has "
                 f"{self.arrival!r}"

@@ -18,7 +18,7 @@ from warnings import warn
 
 import msgspec
 
-from etalis_py.connectors.contracts import Message, Position
+from etalis_py.connectors.contracts import FARTHEST, Message, Position
 from etalis_py.connectors.registry import missing
 from etalis_py.events.errors import StreamError
 from etalis_py.streams.retries import pauses
@@ -140,9 +140,10 @@ class RedisStream:
         value = fields.get((self._field or "value").encode())
         is_column = self._field is None and len(fields) > 1 and not (value or b"").lstrip().startswith(b"{")
         if value is None or is_column:
-            texts = {key.decode(): text.decode("utf-8", "replace") for key, text in fields.items()}
+            texts = {key.decode("utf-8", "replace"): text.decode("utf-8", "replace") for key, text in fields.items()}
             value = msgspec.json.encode(texts)
-        return Message(value, f"{self.name}, entry {name}", int(name.partition("-")[0]) * 1000)
+        at = int(name.partition("-")[0]) * 1000
+        return Message(value, f"{self.name}, entry {name}", at if at < FARTHEST else None)
 
     def position(self) -> Position:
         return self._last

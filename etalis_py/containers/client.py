@@ -149,7 +149,7 @@ class Follower:
             return
         except Exception as error:
             if not self._stop.is_set():
-                self._put(error if isinstance(error, ContainerError) else ContainerError(f"{self.url}: {error}"))
+                self._put(error if isinstance(error, ContainerError) else _no_container(self.url, error))
 
     def _put(self, item: _Member | BaseException) -> None:
         while not self._stop.is_set():
@@ -284,6 +284,13 @@ class _Stopped(Exception):
 
 def _not_there(url: str, reason: str) -> ContainerError:
     return ContainerError(f"{url} cannot be reached ({reason}); {_HINT}")
+
+
+def _no_container(url: str, error: Exception) -> ContainerError:
+    return ContainerError(
+        f"{url} sends what a container does not ({type(error).__name__}: {error}); check the address, and whether a "
+        "proxy answers in place of the server"
+    )
 
 
 def _out_of_reach(url: str, patience: float, reason: str) -> ContainerError:

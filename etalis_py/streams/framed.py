@@ -20,6 +20,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -85,8 +86,8 @@ class Registry:
                 problem = f"it answers {error.code}"
                 if error.code < 500 and error.code != 429:
                     break
-            except (OSError, json.JSONDecodeError) as error:
-                problem = str(error)
+            except (OSError, HTTPException, _NoAnswer) as error:
+                problem = str(error) or type(error).__name__
         raise RegistryUnavailable(
             f"the schema registry is not to be had: {problem}",
             source=self.name,
@@ -99,10 +100,20 @@ class Registry:
             secret = f"{user}:{os.environ.get('SCHEMA_REGISTRY_PASSWORD', '')}"
             request.add_header("Authorization", "Basic " + base64.b64encode(secret.encode()).decode())
         with self._opener.open(request, timeout=_PATIENCE) as answer:
-            said = json.loads(answer.read())
+            body = answer.read()
+        try:
+            said = json.loads(body)
+        except (ValueError, RecursionError):
+            said = None
+        if not isinstance(said, dict) or not isinstance(said.get("schema"), str):
+            raise _NoAnswer("its answer is no schema in JSON")
         if said.get("references"):
             raise StreamError(f"schema {number} refers to other schemas, which is not supported")
         return Schema(said.get("schemaType", "AVRO"), said["schema"])
+
+
+class _NoAnswer(Exception):
+    """What came is not what a registry says."""
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

@@ -397,3 +397,30 @@ def test_matches_are_posted_to_any_ldp_container(plain: tuple[str, type[_Plain]]
     ((slug, body),) = handler.posted
     assert slug == "q-5"
     assert b'<> <x:t> "1970-01-01T00:00:05.5Z"' in body
+
+
+@pytest.mark.parametrize("body", ["<html>", "[]", "{}", '{"id": 1, "graph": "http://x/", "time": "yesterday"}'])
+def test_a_server_that_sends_something_else_is_told(body: str) -> None:
+    """The message was that of whatever failed first, such as ``'id'``."""
+
+    class Feed(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("link", f'<?after=0>; rel="{REL_FEED}"')
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        def log_message(self, *_: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Feed) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            url = f"http://127.0.0.1:{server.server_address[1]}/c/?token=3f9c"
+            with pytest.raises(
+                ContainerError, match=r"sends what a container does not \(.*check the address"
+            ) as raised:
+                next(follow(url))
+        finally:
+            server.shutdown()
+    assert "3f9c" not in str(raised.value)

@@ -239,6 +239,16 @@ def test_what_is_no_message_is_told(portion: Any, told: str) -> None:
         list(run(QUERY, connect(source, "own://x")))
 
 
+def test_an_entry_of_redis_may_have_names_that_are_no_text_and_an_id_that_is_no_time() -> None:
+    """The name of a field ended the run with a traceback; an id beyond all times is no time of arrival."""
+    pytest.importorskip("redis", reason="needs the extra redis")
+    stream = open_source("redis://localhost/0?stream=s")
+    message = stream._message("18446744073709551615-0", {b"\xff": b"1", b"x": b"5"})  # type: ignore[attr-defined]
+    assert json.loads(message.value) == {"\ufffd": "1", "x": "5"}
+    assert message.arrival is None
+    assert stream._message("7-1", {b"value": b"{}"}).arrival == 7_000  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize("sink", [object(), MemorySink, "-"])
 def test_what_is_no_sink_is_told(sink: Any, tmp_path: Path) -> None:
     with pytest.raises(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import socket
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -146,6 +148,35 @@ def test_a_registry_that_refuses_says_nothing_about_the_message(registry: Schema
     with pytest.raises(RegistryUnavailable, match=f"is not to be had: it answers {answer}"):
         Framed(Registry(registry.address, lambda _: None))(framed(8, b"{}"))
     assert len(registry.asked) == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"garbage\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\n\r\n[]",
+        b"HTTP/1.1 200 OK\r\n\r\n{}",
+        b'HTTP/1.1 200 OK\r\n\r\n{"schema": 7}',
+        b"HTTP/1.1 200 OK\r\n\r\n\xff\xfe",
+        b"HTTP/1.1 200 OK\r\n\r\n" + b"[" * 100_000,
+    ],
+)
+def test_a_registry_that_answers_something_else_says_nothing_about_the_message(answer: bytes) -> None:
+    """A proxy in front of it may answer 200 with a page, or half of an answer."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    with server.accept()[0] as connection, suppress(OSError):
+                        connection.recv(65_536)
+                        connection.sendall(answer)
+
+        threading.Thread(target=serve, daemon=True).start()
+        registry = Registry(f"http://127.0.0.1:{server.getsockname()[1]}", sleep=lambda seconds: None)
+        with pytest.raises(RegistryUnavailable, match="the schema registry is not to be had"):
+            registry.schema(7)
 
 
 @pytest.mark.parametrize(
