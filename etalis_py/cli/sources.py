@@ -123,7 +123,7 @@ def open_streams(
     for source in sources:
         known_here = (is_container, is_topic, is_socket, is_source, is_object, is_lake_table)
         if "://" in source and not any(is_it(source) for is_it in known_here):
-            raise UsageError(f"--stream {source}: {other_sources(source)}")
+            raise UsageError(f"--stream {without_password(source)}: {other_sources(source)}")
     followed = getattr(options, "follow", False)
     if followed:
         _check_followed(sources)

@@ -333,6 +333,11 @@ def test_a_token_in_an_address_is_neither_shown_nor_stored(said: str, tmp_path: 
     assert b"3f9c" not in stored
 
 
+def test_an_address_that_nobody_knows_is_shown_without_its_token(tmp_path: Path) -> None:
+    done = in_process.run(["run", "-q", QUERY, "-s", "nats://host/x?token=3f9c"], tmp_path)
+    assert "nats://host/x?token=…: known are" in done.stderr
+
+
 def test_a_run_goes_on_with_another_token_in_its_address(tmp_path: Path) -> None:
     """Also where an older version has stored the token."""
     before = {"program": [], "options": {}, "sources": [], "sink": "webhook+https://host/hook?sig=3f9c"}
