@@ -67,8 +67,11 @@ def refuse_on_spark(options: Namespace) -> None:
         ("start", "is for the local engine: no shard sees the start of the whole stream"),
         ("ties", "puts the events of a time in one order, and Spark has them in many engines"),
         ("speed", "takes events at the speed of their own time, and Spark takes all at once"),
+        ("metrics", "is for the local engine; from Python, etalis_py.spark.matches counts with metrics= and observe="),
+        ("background_refresh", "reads the tables of one engine again, and Spark has the background in many"),
     ):
-        if getattr(options, asked):
+        given = getattr(options, asked)
+        if given is not None and given is not False:  # a length of 0 is given
             raise UsageError(f"--{asked.replace('_', '-')} {why}: {elsewhere}")
     for source in options.stream:
         name = split_name(source)[1]
@@ -115,9 +118,13 @@ def java_version() -> int:
 
 def shards_of(options: Namespace) -> int:
     """The number of shards: as asked for, as in the checkpoint, or two per core."""
+    from etalis_py.spark.errors import SparkError
     from etalis_py.spark.state.run_folder import read_state
 
-    state = read_state(Path(options.checkpoint)) if getattr(options, "checkpoint", None) else None
+    try:
+        state = read_state(Path(options.checkpoint)) if getattr(options, "checkpoint", None) else None
+    except SparkError as error:
+        raise UsageError(str(error)) from None
     return options.shards or (2 * (os.cpu_count() or 1) if state is None else state.shards)
 
 

@@ -335,6 +335,10 @@ def test_control_c_in_the_local_half_of_a_replay_on_both_ends_it(folder: Folder)
         (["--explain-matches"], "--explain-matches needs the events behind a match in one engine"),
         (["--timeline", "a.svg"], "--timeline draws the events behind a match"),
         (["--speed", "10x"], "--speed takes events at the speed of their own time"),
+        (["--metrics", "9100"], "--metrics is for the local engine; from Python, etalis_py.spark.matches counts with"),
+        (["--background-refresh", "0s"], "--background-refresh reads the tables of one engine again, and Spark has"),
+        (["--checkpoint", "ticks.jsonl"], "checkpoint='ticks.jsonl' is a file, and a run keeps a folder: give a name"),
+        (["--checkpoint", "damaged"], "etalis.json is damaged (Input data was truncated): restore the folder from a"),
         (["--stream", "s=http://localhost:1/s/"], "it has no end, and Spark begins when all events are there"),
         (["--queries", ".", "--watch"], "--watch is for the local engine, because Spark begins when all events are"),
         (["--master", "there"], "--master there: write local[2]"),
@@ -342,6 +346,8 @@ def test_control_c_in_the_local_half_of_a_replay_on_both_ends_it(folder: Folder)
     ],
 )
 def test_what_has_no_answer_on_spark_is_refused(folder: Folder, arguments: list[str], expected: str) -> None:
+    (folder.path / "damaged").mkdir()
+    (folder.path / "damaged" / "etalis.json").write_text("{")
     done = folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", "--engine", "spark", *arguments, code=2)
     assert expected in done.stderr
     assert len(done.stderr.splitlines()) <= 2 or "usage" in done.stderr
