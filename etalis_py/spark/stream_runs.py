@@ -36,6 +36,7 @@ from etalis_py.spark.plan.options import JobSettings, RunOptions
 from etalis_py.spark.sessions import PARTITIONS, session
 from etalis_py.spark.state.run_folder import (
     Continued,
+    address,
     batches,
     go_on,
     next_file,
@@ -130,10 +131,10 @@ def open_run(
             if options.updates is not None:
                 write_updates(changes, options.updates)
             with start(shards) as spark:
-                frame = spark.read.schema(EVENTS).parquet(str(file))
+                frame = spark.read.schema(EVENTS).parquet(address(file))
                 asked = options.matching(shards)
                 if options.updates is not None:
-                    asked["updates"] = spark.read.schema(UPDATES).parquet(str(changes))
+                    asked["updates"] = spark.read.schema(UPDATES).parquet(address(changes))
                 rows = matches(program, frame, **asked)
                 yield SparkRun(rows, count, variables, options.render)
         return

@@ -24,7 +24,7 @@ from etalis_py.spark.state.run_folder import (
     same_reading,
     write_state,
 )
-from tests.spark.programs import SHARDED, embedded, stream
+from tests.spark.programs import SHARDED, embedded, stream, write_batches
 
 PROGRAM = SHARDED["seq"]
 
@@ -56,6 +56,28 @@ def test_a_stream_goes_from_two_to_five_to_three_shards(spark: SparkSession, tmp
         same_matches(spark, two, three, 3)
     with pytest.raises(SparkError, match="five is there already: give a folder that is not"):
         move(spark, two, five, 3, PROGRAM, asked)
+
+
+@pytest.mark.parametrize("name", ["a[1]{2}", r"a*\b", "a %20ä"])
+def test_the_name_of_a_folder_is_no_pattern(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    events = stream(62)
+    for other in ("a12", r"ac\b"):  # what the patterns would find
+        write_batches(tmp_path / other / "events", [[event(":z <urn:p> :z ; <urn:q> :z .", 3)]])
+    folder = tmp_path / name
+    found = run_on_spark(PROGRAM, events[:30], spark=spark, shards=1, checkpoint=folder).matches
+    found += run_on_spark(PROGRAM, events[30:], spark=spark, shards=1, checkpoint=folder).matches
+    assert sorted(m.id for m in found) == embedded(PROGRAM, [e for e in events if e.end < events[-1].end])
+    assert describe(spark, folder).matches == len(found)
+
+
+def test_a_relative_folder_is_below_the_one_where_the_program_is_now(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    events = [event(f":x <urn:{name}> :y .", time) for time, name in enumerate("pqp")]
+    assert len(run_on_spark(PROGRAM, events, spark=spark, shards=1, checkpoint="run").matches) == 1
+    assert describe(spark, "run").events == 3
+    assert (tmp_path / "run" / "state" / "commits").is_dir()
 
 
 def test_what_is_no_checkpoint_is_named(spark: SparkSession, tmp_path: Path) -> None:

@@ -9,8 +9,11 @@ every kind of rule, even one without a key.
 
 from __future__ import annotations
 
+import re
 import shutil
+import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -30,10 +33,11 @@ from etalis_py.spark.plan.shard_classes import shard_kind
 from etalis_py.spark.plan.slots import by_slot, numbers_of
 from etalis_py.spark.plan.windows import WindowOptions
 from etalis_py.spark.shard.shard import Shard
-from etalis_py.spark.state.run_folder import Continued, batches, go_on, plan_stream, read_state, write_state
+from etalis_py.spark.state.run_folder import Continued, address, batches, go_on, plan_stream, read_state, write_state
 from etalis_py.spark.state.shard_in_store import Head, StoredShard
 from etalis_py.spark.state.store_layout import States
 
+_PLAIN = re.compile(r"[\w/.,:=@+-]+")
 _OPERATOR = "transformWithStateInPandasExec"
 
 
@@ -138,7 +142,7 @@ def state_of(folder: Path) -> Continued:
 
 def _standing(spark: SparkSession, folder: Path) -> DataFrame:
     """The matches that have not been taken back, with their multiplicities."""
-    kept = [str(path) for _, path in batches(folder)]
+    kept = [address(path) for _, path in batches(folder)]
     rows = spark.read.schema(MATCHES).parquet(*kept) if kept else spark.createDataFrame([], MATCHES)
     times = F.sum(F.when(F.col("retracted"), -1).otherwise(1)).alias("times")
     standing = rows.where("kind = 'match'").groupBy("program", "query", "id").agg(times)
@@ -174,7 +178,13 @@ def _stored(
     spark: SparkSession, folder: Path, program: Programs | None, asked: JobSettings
 ) -> tuple[JobIdentity, list[ShardState]]:
     """The job that the state belongs to, and its shards."""
-    place = str(folder / "state")
+    with _plainly_named(folder.absolute() / "state") as place:
+        return _read_state(spark, folder, place, program, asked)
+
+
+def _read_state(
+    spark: SparkSession, folder: Path, place: str, program: Programs | None, asked: JobSettings
+) -> tuple[JobIdentity, list[ShardState]]:
     operators = spark.read.format("state-metadata").load(place).where(F.col("operatorName") == _OPERATOR)
     levels = sorted({row["operatorId"] for row in operators.collect()})
     wanted = States._fields if program is not None else ("head", "job")
@@ -199,6 +209,18 @@ def _stored(
                 shard = replace(shard, goals=goals, waiting=len(loaded.waiting))
             stores.append(shard)
     return job, sorted(stores, key=lambda s: (s.level, s.part, s.shard))
+
+
+@contextmanager
+def _plainly_named(folder: Path) -> Iterator[str]:
+    """The folder under a name that Spark finds: it looks for the state of ``my run`` in ``my%20run``."""
+    if _PLAIN.fullmatch(str(folder)):
+        yield str(folder)
+        return
+    with tempfile.TemporaryDirectory(prefix="etalis-") as name:
+        link = Path(name) / "state"
+        link.symlink_to(folder, target_is_directory=True)
+        yield str(link)
 
 
 def _read(spark: SparkSession, place: str, kind: str, operator: int) -> dict[int, list[tuple[Any, ...]]]:

@@ -18,6 +18,7 @@ is given once more are not taken again.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -138,6 +139,15 @@ def next_file(folder: Path) -> Path:
     return events / f"{len(list(events.glob('*.parquet'))):06d}.parquet"
 
 
+def address(path: Path) -> str:
+    """The path by which Spark reads just this file or folder.
+
+    It takes ``*``, ``?``, brackets, braces and backslashes of a path for a pattern, and a relative path for one below
+    the folder in which its JVM was started, which this process may have left since.
+    """
+    return re.sub(r"[][{}*?\\]", r"\\\g<0>", str(path.absolute()))
+
+
 def unconfirmed(folder: Path, confirmed: int) -> list[Path]:
     """The files with the events of calls that have failed after taking them."""
     return sorted((folder / "events").glob("*.parquet"))[confirmed:]
@@ -153,12 +163,12 @@ def plan_stream(
     read = spark.readStream.schema(EVENTS)
     if at_once is not None:
         read = read.option("maxFilesPerTrigger", at_once)
-    frame = read.parquet(str(folder / "events"))
+    frame = read.parquet(address(folder / "events"))
     if (folder / "updates").is_dir():
         changes = spark.readStream.schema(UPDATES)
         if at_once is not None:
             changes = changes.option("maxFilesPerTrigger", at_once)
-        options["updates"] = changes.parquet(str(folder / "updates"))
+        options["updates"] = changes.parquet(address(folder / "updates"))
     planned = planned_matches(program, frame, Matching(**options))
     before = _last_job(folder)
     if before is not None:
@@ -179,14 +189,14 @@ def _last_job(folder: Path) -> JobIdentity | None:
 
 def go_on(spark: SparkSession, folder: Path, planned: Planned, reported: int) -> DataFrame:
     """Run the stream over the new events, to their end; returns the unreported matches."""
-    kept = folder / "matches"
+    kept = folder.absolute() / "matches"
 
     def keep(batch: DataFrame, number: int) -> None:
         batch.write.mode("overwrite").parquet(str(kept / f"{number:06d}"))
 
     query = (
         planned.rows.writeStream.foreachBatch(keep)
-        .option("checkpointLocation", str(folder / "state"))
+        .option("checkpointLocation", str(folder.absolute() / "state"))
         .trigger(availableNow=True)
         .start()
     )
@@ -198,7 +208,7 @@ def go_on(spark: SparkSession, folder: Path, planned: Planned, reported: int) ->
     finally:
         query.stop()
     _write_at_once(folder / JOB, planned.job.encoded())
-    new = [str(path) for number, path in batches(folder) if number > reported]
+    new = [address(path) for number, path in batches(folder) if number > reported]
     return spark.read.schema(MATCHES).parquet(*new) if new else spark.createDataFrame([], MATCHES)
 
 
