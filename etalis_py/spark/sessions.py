@@ -88,6 +88,8 @@ def session(
     """
     if shards is not None:
         check_shards(shards)
+    if master is not None and not isinstance(master, str):
+        raise SparkError(f"master={master!r}: give an address of Spark as a text, such as 'local[2]'")
     if remote is not None:
         return _connected(remote, master, shards, dict(config or {}), log)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

@@ -43,6 +43,7 @@ from etalis_py.spark.state.run_folder import (
     plan_stream,
     put_updates,
     read_state,
+    refuse_other_files,
     same_horizon,
     same_reading,
     same_shards,
@@ -84,6 +85,8 @@ def run_on_spark(
     check_keywords("run_on_spark", options, RunOptions.__annotations__)
     if spark is not None and not hasattr(spark, "createDataFrame"):
         raise SparkError(f"spark={spark!r} is no session: session(…) makes one, and master= takes an address of Spark")
+    if spark is not None and master is not None:
+        raise SparkError(f"master={master!r} starts a session, and spark= is one already: give one of them")
     if isinstance(events, Stream):
         refuse_other_ties(events.ties, None, "Spark has the events of a time in many engines")
     late: list[Event] = []
@@ -140,7 +143,9 @@ def open_run(
         return
     folder = Path(options.checkpoint)
     state = read_state(folder)
-    if state is not None:
+    if state is None:
+        refuse_other_files(folder)
+    else:
         if shards is not None:
             same_shards(folder, state, shards)
         same_updates(folder, state, options.updates is not None)

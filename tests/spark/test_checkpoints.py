@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -11,7 +12,7 @@ from pyspark.sql import SparkSession
 from etalis_py import Engine, Event, compile, event, run
 from etalis_py.cli.commands import parser
 from etalis_py.cli.spark import reading_of
-from etalis_py.spark import SparkError, run_on_spark, stream_runs
+from etalis_py.spark import SparkError, events_from_events, matches, run_on_spark, stream_runs
 from etalis_py.spark.plan.options import JobSettings
 from etalis_py.spark.state.checkpoint_tools import describe, move, same_matches
 from etalis_py.spark.state.run_folder import (
@@ -20,6 +21,7 @@ from etalis_py.spark.state.run_folder import (
     Continued,
     go_on,
     read_state,
+    refuse_other_files,
     same_horizon,
     same_reading,
     write_state,
@@ -90,6 +92,39 @@ def test_a_file_in_place_of_the_folder_of_a_run_is_told(spark: SparkSession, tmp
     file.write_text("")
     with pytest.raises(SparkError, match=r"^checkpoint='.*run' is a file, and a run keeps a folder: give a name that"):
         run_on_spark(PROGRAM, [], spark=spark, checkpoint=file)
+
+
+def test_a_folder_with_other_files_is_no_place_for_a_run(tmp_path: Path) -> None:
+    """Before its events are read, so without a session; what a killed first call left behind is no other file."""
+    kept, events = tmp_path / "kept", [event(":x :a 1 .", 1)]
+    list(run(ASKED, events, checkpoint=kept))
+    name = min(path.name for path in kept.iterdir())
+    with pytest.raises(SparkError, match=rf"kept has other files in it, as {re.escape(name)}: name an empty or a new"):
+        run_on_spark(ASKED, events, checkpoint=kept)
+    (tmp_path / "begun" / "events").mkdir(parents=True)
+    (tmp_path / "begun" / "events.part").touch()
+    refuse_other_files(tmp_path / "begun")
+    refuse_other_files(tmp_path / "new")
+
+
+@pytest.mark.parametrize("given", ["", 5])
+def test_a_checkpoint_is_the_name_of_a_folder(given: Any) -> None:
+    with pytest.raises(SparkError, match=rf"^checkpoint={given!r}: name a folder, or one to be made$"):
+        run_on_spark(ASKED, [], checkpoint=given)
+
+
+def test_a_session_and_an_address_are_two_sessions(spark: SparkSession) -> None:
+    with pytest.raises(SparkError, match=r"^master='local' starts a session, and spark= is one already: give one"):
+        run_on_spark(ASKED, [], spark=spark, master="local")
+    with pytest.raises(SparkError, match=r"^master=5: give an address of Spark as a text, such as 'local\[2\]'$"):
+        run_on_spark(ASKED, [], master=5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["metrics", "ordered"])
+def test_what_is_neither_true_nor_false_is_refused(spark: SparkSession, name: str) -> None:
+    events, options = events_from_events(spark, [event(":x :a 1 .", 1)]), {name: "no"}
+    with pytest.raises(SparkError, match=f"^{name}='no': it is True or False$"):
+        matches(ASKED, events, **options)  # type: ignore[arg-type]
 
 
 def test_the_command_line_says_how_rows_are_read(tmp_path: Path) -> None:

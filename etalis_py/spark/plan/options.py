@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from os import PathLike
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -11,6 +12,7 @@ from etalis_rules.durations import seconds
 from pyspark.sql import DataFrame, Observation
 
 from etalis_py.events.clock import Length
+from etalis_py.spark.errors import SparkError
 from etalis_py.spark.output.typed import Typing
 from etalis_py.streams.updates import Updates
 
@@ -83,6 +85,12 @@ class Matching:
     queries: DataFrame | None = None
     updates: DataFrame | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("metrics", "ordered"):
+            given = getattr(self, name)
+            if not isinstance(given, bool):
+                raise SparkError(f"{name}={given!r}: it is True or False")
+
 
 class RunOptions(TypedDict, total=False):
     """The keywords of ``run_on_spark``; see ``JobSettings``."""
@@ -120,6 +128,11 @@ class JobSettings:
     render: Callable[[int], int | str] = seconds
     updates: Updates | None = None
     reading: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        given = self.checkpoint
+        if given is not None and (not isinstance(given, (str, PathLike)) or given == ""):
+            raise SparkError(f"checkpoint={given!r}: name a folder, or one to be made")
 
     def matching(self, shards: int | None, lateness: int | None = 0) -> MatchOptions:
         """The options of ``matches`` for this run."""

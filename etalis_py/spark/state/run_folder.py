@@ -42,6 +42,8 @@ from etalis_py.streams.updates import Updates
 
 META = "etalis.json"
 JOB = "job.msgpack"
+_BEFORE_META = {"events", "events.part", "updates", "updates.part", f"{META}.part"}
+"""What a first call may have written when it is killed before it says what the folder is."""
 
 
 class Continued(msgspec.Struct):
@@ -76,6 +78,13 @@ def read_state(folder: Path) -> Continued | None:
             f"{folder / META} is damaged ({error}): restore the folder from a copy, or take a new one and replay the "
             "stream"
         ) from None
+
+
+def refuse_other_files(folder: Path) -> None:
+    """Refuse a new run in a folder of something else, such as a checkpoint of the local engine."""
+    names = {path.name for path in folder.iterdir()} if folder.is_dir() else set[str]()
+    if others := names - _BEFORE_META:
+        raise SparkError(f"{folder} has other files in it, as {min(others)}: name an empty or a new folder")
 
 
 def same_shards(folder: Path, state: Continued, shards: int) -> None:
