@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -155,10 +154,9 @@ def open_run(
     part = folder / "events.part"
     over = None if state is None else state.over
     confirmed = 0 if state is None else int(file.stem) if state.confirmed is None else state.confirmed
-    if not revise:  # with corrections an event may well be stated, withdrawn and stated again
-        failed = unconfirmed(folder, confirmed)
-        over = reached(over, failed, lateness or 0)
-        events = without_taken(events, failed)
+    failed = unconfirmed(folder, confirmed)
+    over = reached(over, failed, lateness or 0)
+    events = without_all_taken(events, failed) if revise else without_taken(events, failed)
     before = earlier(folder, over - revise) if over is not None and revise else ()
     ordering = InTime(lateness, late, over, revise=revise, before=before)
     count = write_events(part, ordering.of(events), first=int(file.stem) << 40)
@@ -316,15 +314,39 @@ def without_taken(events: Iterable[Any], failed: Iterable[Path]) -> Iterator[Any
 
     To take them again would change no match, but they would be said to be late, because the time has passed them.
     """
-    taken = chain.from_iterable(
-        _stated(rows) for file in failed for rows in pq.ParquetFile(file).iter_batches(_BATCH, columns=_STATED)
-    )
+    taken = _taken(failed)
     expected = next(taken, None)
     for event in events:
         if event == expected and type(event) is type(expected):
             expected = next(taken, None)
         else:
             yield event
+
+
+def without_all_taken(events: Iterable[Any], failed: Iterable[Path]) -> Iterator[Any]:
+    """What is new among the events of a call with corrections, if it repeats all that failed calls have taken.
+
+    A single event does not show that: the next call may state again what the one before has stated and withdrawn.  So
+    events are held back until all of those that were taken have come.
+    """
+    taken = _taken(failed)
+    expected = next(taken, None)
+    given, held, new = iter(events), list[Any](), list[Any]()
+    while expected is not None and (event := next(given, None)) is not None:
+        held.append(event)
+        if event == expected and type(event) is type(expected):
+            expected = next(taken, None)
+        else:
+            new.append(event)
+    yield from held if expected is not None else new
+    yield from given
+
+
+def _taken(failed: Iterable[Path]) -> Iterator[Event]:
+    """The events that failed calls have taken."""
+    for file in failed:
+        for rows in pq.ParquetFile(file).iter_batches(_BATCH, columns=_STATED):
+            yield from _stated(rows)
 
 
 def reached(over: int | None, failed: Iterable[Path], lateness: int) -> int | None:

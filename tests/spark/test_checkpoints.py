@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from etalis_py import Engine, Event, compile, event, run
 from etalis_py.cli.commands import parser
 from etalis_py.cli.spark import reading_of
+from etalis_py.events import Retraction
 from etalis_py.spark import SparkError, events_from_events, matches, run_on_spark, stream_runs
 from etalis_py.spark.plan.options import JobSettings
 from etalis_py.spark.state.checkpoint_tools import describe, move, same_matches
@@ -26,6 +27,7 @@ from etalis_py.spark.state.run_folder import (
     same_reading,
     write_state,
 )
+from etalis_py.spark.stream_runs import write_events
 from tests.spark.programs import SHARDED, embedded, stream, write_batches
 
 PROGRAM = SHARDED["seq"]
@@ -215,6 +217,56 @@ def test_what_a_failed_call_has_taken_may_be_given_again(
     state = read_state(tmp_path)
     assert state is not None
     assert state.confirmed == 5
+
+
+@pytest.mark.parametrize("taken", [False, True])
+def test_corrections_that_a_failed_call_has_taken_may_be_given_again(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken: bool
+) -> None:
+    """What it withdrew is not said to have never been, and what the time has passed since is not late."""
+    events = [event(f":x :temp {n} .", n) for n in range(12)]
+    back = Retraction(*events[3])
+    calls = [events[:4], [back, *events[4:10]], events[10:]]
+    asked = "SELECT ?v ?w { { ?x :temp ?v } NEXT { ?x :temp ?w } }"
+    state, late = dict[str, bool](), list[Event]()
+
+    def call(given: list[Event]) -> None:
+        result = run_on_spark(asked, given, spark=spark, shards=1, checkpoint=tmp_path, revise="2 s")
+        state.update((m.id, not m.retracted) for m in result.matches)
+        late.extend(result.late)
+
+    def cut(*args: object, **options: object) -> object:
+        if taken:
+            go_on(*args, **options)  # type: ignore[arg-type]
+        raise KeyboardInterrupt
+
+    call(calls[0])
+    with monkeypatch.context() as patch:
+        patch.setattr(stream_runs, "go_on", cut)
+        with pytest.raises(KeyboardInterrupt):
+            call(calls[1])
+    call(calls[1])
+    call(calls[2])
+    last = events[-1].end
+    wanted = [m.id for m in run(asked, [*events[:3], *events[4:]]) if m.end_us is not None and m.end_us < last]
+    assert sorted(name for name, holds in state.items() if holds) == sorted(wanted)
+    assert late == []
+
+
+def test_a_call_that_states_again_what_a_failed_one_withdrew_is_new(tmp_path: Path) -> None:
+    stated, other = event(":x :a 1 .", 1), event(":x :a 2 .", 2)
+    back = Retraction(*stated)
+    file = tmp_path / "000000.parquet"
+    write_events(file, [stated, back])
+    for given, new in (
+        ([stated, back, other], [other]),
+        ([other, stated, back], [other]),
+        ([stated, other], [stated, other]),
+        ([back, stated, other], [back, stated, other]),
+        ([], []),
+    ):
+        assert list(stream_runs.without_all_taken(given, [file])) == new
+    assert list(stream_runs.without_all_taken([stated], [])) == [stated]
 
 
 ASKED = "SELECT ?x ?w { { ?x :a ?v } SEQ { ?x :b ?w } }"
