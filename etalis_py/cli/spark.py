@@ -47,7 +47,9 @@ if TYPE_CHECKING:
 JAVA = 17  # the oldest version that Spark runs on
 NOTED = 1024  # events of which the census takes note at once
 FEW = 1_000_000  # with fewer events the JVM's better compiler costs more than it gains
-_MASTERS = re.compile(r"local(\[(\d+|\*)(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|(spark|k8s|mesos)://.+|yarn")
+_MASTERS = re.compile(r"local(\[([1-9]\d*|\*)(,[1-9]\d*)?\])?|local-cluster\[\d+,\d+,\d+\]|(spark|k8s|mesos)://.+|yarn")
+
+_OF_JVM = re.compile(r"^: (?:[\w$]+\.)*")
 
 
 class Stopped(Exception):
@@ -424,6 +426,8 @@ def failure_of(text: str) -> str:
 
     >>> failure_of("An exception was thrown from the Python worker:\\nTraceback …\\nKeyError: 3")
     'Spark failed: KeyError: 3'
+    >>> failure_of("An error occurred while calling o1.x.\\n: java.lang.IllegalArgumentException: no such pool\\n")
+    'Spark failed: IllegalArgumentException: no such pool'
     """
     from etalis_py.spark.errors import message_of_ours, raised_in_python
 
@@ -431,7 +435,10 @@ def failure_of(text: str) -> str:
         return ours
     if raised := raised_in_python(text):
         return f"Spark failed: {raised[-1][0]}: {raised[-1][1]}"
-    return "Spark failed: " + next((line.strip() for line in text.splitlines() if line.strip()), "it is gone")
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if len(lines) > 1 and lines[0].startswith("An error occurred while calling"):
+        return f"Spark failed: {_OF_JVM.sub('', lines[1])}"
+    return f"Spark failed: {lines[0] if lines else 'it is gone'}"
 
 
 # --- replays -------------------------------------------------------------------------------------------------------

@@ -342,6 +342,7 @@ def test_control_c_in_the_local_half_of_a_replay_on_both_ends_it(folder: Folder)
         (["--stream", "s=http://localhost:1/s/"], "it has no end, and Spark begins when all events are there"),
         (["--queries", ".", "--watch"], "--watch is for the local engine, because Spark begins when all events are"),
         (["--master", "there"], "--master there: write local[2]"),
+        (["--master", "local[0]"], "--master local[0]: write local[2]"),
         (["--shards", "0"], "from 1 to 1024 shards"),
     ],
 )
