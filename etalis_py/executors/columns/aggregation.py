@@ -29,6 +29,11 @@ class KeepsSolutions:
 
     window: SolutionTable
 
+    @property
+    def held_bytes(self) -> int:
+        """About how much memory this takes, without the terms."""
+        return self.window.bytes
+
     def mark_terms(self, marked: np.ndarray) -> None:
         """Mark the terms that are kept."""
         for column in self.window.columns:

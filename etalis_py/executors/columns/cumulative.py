@@ -94,6 +94,11 @@ class CumulativeOperator(Aggregation):
         ]
         return [x for x, count in zip(every, counts, strict=True) if count]
 
+    @property
+    def held_bytes(self) -> int:
+        groups = self._count * self._held.array.itemsize * self._held.array.shape[1]
+        return self.window.bytes + groups + sum(aggregate.held_bytes for aggregate in self._aggregates)
+
     def mark_terms(self, marked: np.ndarray) -> None:
         super().mark_terms(marked)
         for aggregate in self._aggregates:

@@ -69,7 +69,6 @@ class ColumnExecutor(OverRows[RowExecutor]):
         self._columns: ColumnRules | None = None
         self.in_columns = False
         self._taken = 0  # rows received in batches
-        self._since_count = 0  # events since the goals in columns were counted
         self._trial: Trial | None = None
 
     @property
@@ -198,10 +197,6 @@ class ColumnExecutor(OverRows[RowExecutor]):
             self._note(columns, given)
         with few_collections():
             columns.take(given, batch.through, self.reports)
-        self.rows.since_sweep += len(batch)
-        if self.rows.since_sweep >= self.options.sweep_every:
-            self._keep_columns(self.rows.since_sweep, batch.through)
-            self.rows.since_sweep = 0
         if self.feeding:
             self.reports[:] = as_reported(self.reports, one_by_one=True)
             self.rows.derive()
@@ -216,23 +211,26 @@ class ColumnExecutor(OverRows[RowExecutor]):
         self._taken += len(batch)
         return self._taken >= ENOUGH and (self._trial is None or self._trial.in_columns) and ready()
 
-    def _keep_columns(self, events: int, now: int) -> None:
-        """Drop expired goals and count the others, once half as many events as goals have come since the last time.
+    def _keep_house(self, events: int, now: int) -> None:
+        """After a piece of so many events: drop expired goals and count the others, if it is time.
 
-        The cost grows with the number of goals; this way it stays a constant per event.
+        The cost grows with the number of goals, but they are counted once half as many events have come since the last
+        time, or when they may have reached a limit; this way it stays a constant per event.
         """
-        self._since_count += events
-        if 2 * self._since_count < self.rows.house.live:
+        rows, house = self.rows, self.rows.house
+        rows.since_sweep += events
+        if rows.since_sweep < house.every[0]:
             return
-        self._since_count = 0
-        columns = self._in_columns()
-        self.counters.pruned += columns.sweep(now)
-        state, house = self.rows.state, self.rows.house
-        self.counters.pruned += sum(closure.sweep(now) for closure in state.closures.values())
-        self.counters.pruned += sum(runs.expire(now) for runs in state.runs.values())
-        self.counters.pruned += sum(s.expire(now) for s in state.stores.values() if s.longest is not None)
-        house.live = columns.live() + state.live()
-        house.compare(house.live, columns.held_bytes() + state.estimated_bytes(), columns.live_by_node)
+        since, rows.since_sweep = rows.since_sweep, 0
+        if house.is_due(since):
+            columns, state = self._in_columns(), rows.state
+            self.counters.pruned += columns.sweep(now)
+            self.counters.pruned += sum(closure.sweep(now) for closure in state.closures.values())
+            self.counters.pruned += sum(runs.expire(now) for runs in state.runs.values())
+            self.counters.pruned += sum(s.expire(now) for s in state.stores.values() if s.longest is not None)
+            size = columns.held_bytes() + state.estimated_bytes()
+            house.note(columns.live() + state.live(), size, columns.live_by_node)
+        house.plan()
 
     def forget_terms(self) -> None:
         """Forget the terms that no goal uses."""
@@ -271,6 +269,7 @@ class ColumnExecutor(OverRows[RowExecutor]):
                 self.division.parts,
                 self._in_rows,
                 self._remember if looks_back(self.rules) else None,
+                self._keep_house,
             )
         if not self.in_columns:
             self.in_columns = True

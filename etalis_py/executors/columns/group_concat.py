@@ -23,6 +23,7 @@ from etalis_py.executors.columns.kernels.windows import arrange
 from etalis_py.executors.columns.running_aggregate import NO_RANK, Prepared, RunningAggregate, State
 from etalis_py.executors.columns.store import Keys
 from etalis_py.executors.columns.terms import Terms
+from etalis_py.executors.rows.run.sizes import measured_bytes
 from etalis_py.values.bounds import BOUNDS
 from etalis_py.values.functions.terms import str_
 
@@ -90,6 +91,10 @@ class RunningTexts(RunningAggregate):
         self._between = literal(call.separator)[1:-1]
         self._texts: dict[int, str] = {}
         self._joined: list[tuple[np.ndarray, np.ndarray]] = []  # groups and terms of each batch
+
+    @property
+    def held_bytes(self) -> int:
+        return measured_bytes(self._texts) + sum(numbers.nbytes + ids.nbytes for numbers, ids in self._joined)
 
     # --- a batch ---
 

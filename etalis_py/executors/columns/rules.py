@@ -62,7 +62,7 @@ class ColumnRules:
     ``apart`` its function for a single node; ``give`` puts solutions into the window of an operator.  ``in_rows`` loads
     the rules of a part, and gives the function from their rows to triples.  ``runtime`` has the limits, the background,
     and the functions that apply ORDER BY and LIMIT.  ``remember``, if any rule looks back at the history, adds
-    occurrences to it.
+    occurrences to it.  ``keep_house`` is called after each piece of a batch, with its events and the time.
     """
 
     def __init__(
@@ -75,6 +75,7 @@ class ColumnRules:
         parts: Sequence[RowSection] = (),
         in_rows: Callable[[RowSection], tuple[PartialRules, TriplesOf]] | None = None,
         remember: Callable[[Iterable[Row]], None] | None = None,
+        keep_house: Callable[[int, int], None] = lambda events, now: None,
     ) -> None:
         self.terms = Terms()
         families = runtime.families
@@ -129,7 +130,7 @@ class ColumnRules:
         # Outputs whose triples a rule reads, in columns or in a part; triples that no rule reads are not even made.
         whole = network(rules) if parts else self.network
         self._read = frozenset(name for name, fed in whole.fed.items() if any(targets for _, targets in fed))
-        self._remember = remember
+        self._remember, self._keep_house = remember, keep_house
         looking = any(isinstance(operator, LookingOperator) for operator in self._operators.values())
         self._compared = compared_in_tables(self.network.nodes, compared)
         everything = bool(parts) or looking or remember is not None
@@ -156,20 +157,27 @@ class ColumnRules:
         for piece, reached in pieces(with_predicates(columns, self._predicates), lambda: self._limits.at_once, through):
             there = self._evaluate(piece, reached)
             self._compare_goals(reached)
+            self._keep_house(len(piece), reached)
             reports += there
             self._limits.resize(len(piece))
             if self.terms.count > self._most_terms:
                 self.forget_terms()
 
     def held_bytes(self) -> int:
-        """The approximate size of goals and windows."""
-        goals = sum(waiting.store.bytes for _, _, waiting in self.stores())
-        return goals + sum(operator.window.bytes for _, operator in self.windows())
+        """The approximate size of goals and windows, and of their terms."""
+        stores = [waiting.store for _, _, waiting in self.stores()]
+        windows = [operator for _, operator in self.windows()]
+        cells = sum(store.used * store.terms.shape[1] for store in stores) + sum(
+            len(o.window) * len(o.window.columns) for o in windows
+        )
+        arrays = sum(store.bytes for store in stores) + sum(operator.held_bytes for operator in windows)
+        return arrays + self.terms.estimated_bytes(cells)
 
     def _compare_goals(self, now: int) -> None:
         """Fail if there are too many or too large goals, without expired ones."""
         stores = [waiting.store for _, _, waiting in self.stores()]
-        if self._limits.is_near(sum(store.used for store in stores), self.held_bytes()):
+        solutions = sum(len(operator.window) for _, operator in self.windows())
+        if self._limits.is_near(solutions + sum(store.used for store in stores), self.held_bytes()):
             for store in stores:
                 store.repack(0, now)
             self._limits.compare(self.live(), self.held_bytes(), self.live_by_node)

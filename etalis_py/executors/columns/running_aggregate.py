@@ -81,6 +81,11 @@ class RunningAggregate:
         self._kind: int | None = None
         self._scale, self._size, self._entered = 0, 0.0, 0
 
+    @property
+    def held_bytes(self) -> int:
+        """About how much memory this keeps beside the numbers of the groups."""
+        return 0 if self._members is None else self._members.bytes
+
     # --- a batch ---
 
     def prepared(self, frame: Bindings, numbers: np.ndarray, groups: np.ndarray, here: np.ndarray) -> Prepared:

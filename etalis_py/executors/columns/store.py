@@ -55,6 +55,11 @@ class Keys:
         self.count = number_keys(rows, self._keys.array, self._slots, self.count, create, numbers)
         return numbers
 
+    @property
+    def bytes(self) -> int:
+        """About how much memory the keys take, with the table that finds them."""
+        return self.count * (self.width * int(self._keys.array.itemsize) + 8)
+
     def clear(self) -> None:
         """Forget all keys."""
         self.count = 0

@@ -29,6 +29,8 @@ _INTEGER_DIGITS = len('"-9223372036854775808')
 _KEPT_DICTIONARIES = 8
 _TERMS, _BYTES = 1 << 18, 1 << 24
 """The initial room: untouched memory costs nothing, but growing costs a copy."""
+_SLOT = 20
+"""The bytes that a term takes in the hash table, about."""
 _LARGEST = 2**63 - 1
 
 
@@ -160,6 +162,11 @@ class Terms:
         table = free_slots(slots_for(most), np.int64)
         self._found = interning.rehash(self._table, renumbered, table)
         self._table = table
+
+    def estimated_bytes(self, number: int) -> int:
+        """About how much memory so many terms take; there may be fewer."""
+        each = 8 + _SLOT + int(self._offsets[self.count]) // max(1, self.count)
+        return min(number, self.count) * each
 
     def id_of(self, spelling: str) -> int:
         """The id of a constant of a rule; it is looked up only the first time."""

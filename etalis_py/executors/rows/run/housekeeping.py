@@ -36,6 +36,7 @@ class Housekeeping:
         self.every = [self._step]
         self.live = 0
         """How many goals there were when they were last counted."""
+        self._size = 0  # of these goals, in bytes
         self.describe: Callable[[str], str] | None = None
         self._state = state
         self._counters = counters
@@ -68,11 +69,19 @@ class Housekeeping:
             if 2 * runs.waited >= len(runs.partitions):
                 counters.pruned += runs.expire(now)
                 runs.waited = 0
+        if self.is_due(events, waiting):
+            self.count(now)
+        self.plan()
+
+    def plan(self) -> None:
+        """Set the number of events after which to keep house again."""
+        self.every[0] = min(self._step, self._most - self._phase)
+
+    def is_due(self, events: int, waiting: int = 0) -> bool:
+        """After so many more events: whether to count goals, of which there are at least ``waiting``."""
         self._events += events
         self._phase = (self._phase + events) % self._most
-        if self._near or 2 * self._events >= max(self.live, waiting):
-            self.count(now)
-        self.every[0] = min(self._step, self._most - self._phase)
+        return self._near or 2 * self._events >= max(self.live, waiting)
 
     def count(self, now: int) -> None:
         """Count the goals between two instants, and fail if they are too many or too large."""
@@ -82,12 +91,20 @@ class Housekeeping:
             self._counters.pruned += sum(s.expire(now) for s in state.stores.values() if s.longest is not None)
             self._counters.pruned += sum(runs.expire(now) for runs in state.runs.values())
             live, size = state.live(), state.estimated_bytes()
-        self.compare(live, size)
-        rate = (live - self.live) // max(1, self._events)
-        self.live, self._events = live, 0
+        self.note(live, size)
+
+    def note(self, live: int, size: int, elsewhere: Callable[[], Mapping[str, int]] = dict) -> None:
+        """Compare so many goals of this size with the limits, and see after how many events to count them again.
+
+        ``elsewhere``: as in ``compare``.
+        """
+        self.compare(live, size, elsewhere)
+        since = max(1, self._events)
+        rate = max(1, (live - self.live) // since, len(self._state.stores))
+        bytes_rate = max(_LEAST * rate, (size - self._size) // since)
+        self.live, self._size, self._events = live, size, 0
         self._allow(live, size)
-        room = min(self._room, self._room_bytes // max(_LEAST, size // max(1, live)))
-        events = room // max(1, rate, len(state.stores)) + 1
+        events = min(self._room // rate, self._room_bytes // bytes_rate) + 1
         self._near = events <= self._most
         self._step = min(events, self._most, 4 * self._step)
 

@@ -59,6 +59,10 @@ class Skipping:
                 kept.append(x)
         return kept
 
+    def live(self) -> int:
+        """How many times it remembers: one for each value of the BY variables."""
+        return len(self._times)
+
     def _goes_on(self, x: Solution, last: int | None) -> bool:
         if last is None:
             return False  # a comparison with what is no time is an error

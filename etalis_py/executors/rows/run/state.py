@@ -7,8 +7,9 @@ stored as they are used; a snapshot holds only times and columns, and decoded va
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from etalis_rules import algebra as alg
@@ -24,6 +25,7 @@ from etalis_py.executors.rows.run.grouping import Grouping
 from etalis_py.executors.rows.run.incremental_sums import IncrementalSums
 from etalis_py.executors.rows.run.per_query import GroupingPerQuery, SlicingPerQuery
 from etalis_py.executors.rows.run.runs import Runs
+from etalis_py.executors.rows.run.sizes import measured_bytes
 from etalis_py.executors.rows.run.skipping import Skipping
 from etalis_py.executors.rows.run.slicing import Slicing
 from etalis_py.kernel.position import FOREVER
@@ -32,6 +34,8 @@ from etalis_py.sparql.lookups import Lookup, lookup
 
 if TYPE_CHECKING:
     from etalis_py.executors.rows.run.standing import StandingSolutions
+
+_Keeping = Grouping | GroupingPerQuery | IncrementalSums | PathClosure | Runs | Skipping
 
 
 def _answer_of(pattern: alg.Pattern, mu: dict[str, str]) -> tuple[tuple[str, ...], ...]:
@@ -159,25 +163,34 @@ class State:
     # --- housekeeping ---
 
     def estimated_bytes(self) -> int:
-        """About how much memory goals and remembered occurrences take, from samples of them."""
+        """About how much memory goals, the state of operators and remembered occurrences take, from samples of them."""
         remembered = 0 if self.log is None else self.log.estimated_bytes()
-        return sum(store.estimated_bytes() for store in self.stores.values()) + remembered
+        goals = sum(store.estimated_bytes() for store in self.stores.values())
+        return goals + sum(measured_bytes(operator) for _, operator in self._operators()) + remembered
+
+    def _operators(self) -> Iterator[tuple[str, _Keeping]]:
+        """What keeps something other than goals, with the names of the nodes: groups, paths, runs and times to skip."""
+        yield from chain(self.groups.items(), self.closures.items(), self.runs.items())
+        for node, sliced in self.slices.items():
+            if isinstance(sliced, Skipping):
+                yield node, sliced
 
     def live_by_node(self) -> dict[str, int]:
-        """How many of these the goal stores, groups and runs of each node have."""
+        """How many of these the goal stores and operators of each node have."""
         per_node: dict[str, int] = {}
         for (node, _), store in self.stores.items():
             per_node[node] = per_node.get(node, 0) + store.live()
-        for node, kept in (*self.groups.items(), *self.runs.items()):
+        for node, kept in self._operators():
             per_node[node] = kept.live()
         return per_node
 
     def live(self, now: int | None = None) -> int:
-        """All goals, group members, path pairs and remembered occurrences; ``now``: without goals expired by then."""
+        """All goals, group members, path pairs, runs, times to skip and remembered occurrences.
+
+        ``now``: without goals expired by then.
+        """
         return (
             sum(store.live() if now is None else store.live_at(now) for store in self.stores.values())
-            + sum(g.live() for g in self.groups.values())
-            + sum(c.live() for c in self.closures.values())
-            + sum(r.live() for r in self.runs.values())
+            + sum(operator.live() for _, operator in self._operators())
             + (0 if self.log is None else len(self.log))
         )

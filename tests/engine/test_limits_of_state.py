@@ -1,0 +1,78 @@
+"""Whatever an engine remembers counts for the limits on goals and on bytes, in rows and in columns."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from typing import Literal
+
+import pytest
+
+from etalis_py import Engine, Event, LimitExceeded, Limits, event
+from etalis_py.executors.rows.run.executor import RowExecutor
+from etalis_py.kernel.options import Options
+from etalis_py.kernel.position import Counters
+
+PREFIX = "PREFIX : <http://example.org/> "
+REMEMBERING = {
+    "goals": "SELECT * { ?a :p ?x } SEQ { ?a :never ?y }",
+    "groups": "SELECT ?a (COUNT(*) AS ?n) { ?a :p ?x } GROUP BY ?a",
+    "groups of extremes": "SELECT ?a (MAX(?x) AS ?n) { ?a :p ?x } GROUP BY ?a",
+    "solutions in a window of time": "SELECT (COUNT(*) AS ?n) { ?a :p ?x } WITHIN 100000 s",
+    "groups over a window of time": "SELECT ?a (MAX(?x) AS ?n) { ?a :p ?x } WITHIN 100000 s GROUP BY ?a",
+    "ranked groups": "SELECT ?a (COUNT(*) AS ?n) { ?a :p ?x } GROUP BY ?a ORDER BY DESC(?n) LIMIT 3",
+    "runs": "SELECT * { { ?a :p ?x } REPEAT 3 BY ?a AS (COUNT(*) AS ?n) }",
+    "longest runs": "SELECT * { { ?a :p ?x } REPEAT 3 OR MORE BY ?a LONGEST AS (COUNT(*) AS ?n) }",
+    "paths": "SELECT * { ?a :p+ ?x }",
+    "the times of THROTTLE": "SELECT * { ?a :p ?x } THROTTLE 100000 s BY ?a",
+}
+TEXTS = "SELECT (GROUP_CONCAT(?a) AS ?n) { ?a :p ?x } HAVING (COUNT(*) > 1000000)"
+VALUES = "SELECT (COUNT(DISTINCT ?a) AS ?n) { ?a :p ?x }"
+both = pytest.mark.parametrize("executor", ["rows", "columns"])
+
+
+def each_of_its_own(count: int) -> list[Event]:
+    return [event(f":key{t} :p {t} .", t) for t in range(1, count + 1)]
+
+
+@both
+@pytest.mark.parametrize("name", REMEMBERING)
+def test_what_is_remembered_counts_as_goals(name: str, executor: Literal["rows", "columns"]) -> None:
+    """In one batch, which is smaller than the number of events between two sweeps."""
+    engine = Engine(PREFIX + REMEMBERING[name], executor=executor, limits=Limits(goals=100))
+    with pytest.raises(LimitExceeded, match=r"1[01]\d goals are open, the limit is 100;.*Limits\(goals="):
+        engine.push_all(each_of_its_own(3_000))
+
+
+@both
+@pytest.mark.parametrize("name", [*REMEMBERING, "texts", "distinct values"])
+def test_what_is_remembered_has_a_size(name: str, executor: Literal["rows", "columns"]) -> None:
+    query = {**REMEMBERING, "texts": TEXTS, "distinct values": VALUES}[name]
+    engine = Engine(PREFIX + query, executor=executor, limits=Limits(bytes=60_000))
+    with pytest.raises(LimitExceeded, match=r"take about \d+ bytes, the limit is 60000.*Limits\(bytes="):
+        engine.push_all(each_of_its_own(6_000))
+
+
+@pytest.mark.parametrize("name", [*REMEMBERING, "texts", "distinct values"])
+def test_an_estimate_is_right_within_a_factor_of_two(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    executors = []
+
+    class Seen(RowExecutor):
+        def __init__(self, options: Options, counters: Counters) -> None:
+            super().__init__(options, counters)
+            executors.append(self)
+
+    monkeypatch.setattr("etalis_py.engine.stage_plans.RowExecutor", Seen)
+    engine = Engine(PREFIX + {**REMEMBERING, "texts": TEXTS, "distinct values": VALUES}[name], executor="rows")
+    engine.push(event(":key0 :p 0", 0))
+    gc.collect()
+    tracemalloc.start()
+    try:
+        for t in range(1, 4_000):
+            engine.push(event(f":key{t} :p {t} .", t))
+        gc.collect()
+        taken = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    (rows,) = executors
+    assert taken / 2 < rows.state.estimated_bytes() < taken * 2
