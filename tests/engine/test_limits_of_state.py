@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gc
 import tracemalloc
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
 from etalis_py import Engine, Event, LimitExceeded, Limits, event
+from etalis_py.executors.rows.run.closure import PathClosure
 from etalis_py.executors.rows.run.executor import RowExecutor
 from etalis_py.kernel.options import Options
 from etalis_py.kernel.position import Counters
@@ -76,3 +77,29 @@ def test_an_estimate_is_right_within_a_factor_of_two(name: str, monkeypatch: pyt
         tracemalloc.stop()
     (rows,) = executors
     assert taken / 2 < rows.state.estimated_bytes() < taken * 2
+
+
+@both
+@pytest.mark.parametrize(("limits", "said"), [
+    (Limits(goals=50_000), r"5\d{4} goals are open"),
+    (Limits(bytes=20_000_000), r"take about [23]\d{7} bytes, the limit is 20000000"),
+    (Limits(derivations=5_000), "more than 5000 solutions of query q1 in one instant"),
+], ids=["goals", "bytes", "derivations"])  # fmt: skip
+def test_paths_over_a_cycle_stop_at_a_limit(
+    limits: Limits, said: str, executor: Literal["rows", "columns"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each turn adds paths with other beginnings; a new one meets edges only, so the limit comes before much work."""
+    work = 0
+    add = PathClosure._add
+
+    def counted(closure: PathClosure, pair: tuple[Any, ...], solutions: list[Any]) -> bool:
+        nonlocal work
+        work += 1
+        return add(closure, pair, solutions)
+
+    monkeypatch.setattr(PathClosure, "_add", counted)
+    turns = [event(f":a{t % 50} :next :a{(t + 1) % 50}", t) for t in range(1_500)]
+    engine = Engine(PREFIX + "SELECT * { ?a :next+ ?b }", executor=executor, limits=limits)
+    with pytest.raises(LimitExceeded, match=said):
+        engine.push_all(turns)
+    assert work < 1_000_000

@@ -281,7 +281,7 @@ class Runtime:
             case ir.Closure():
                 closure = state.closures.get(name)
                 if closure is None:
-                    closure = state.closures[name] = self._closure(node)
+                    closure = state.closures[name] = self._closure(name, node)
                 return self._reordered(name, node, closure)
             case ir.Slice():
                 sliced = state.slices.get(name)
@@ -340,7 +340,7 @@ class Runtime:
         carried = self._carrying(name, lambda t, rows: rows)
         return lambda t: carried(t, operator.at_end(t))
 
-    def _closure(self, node: ir.Closure) -> PathClosure:
+    def _closure(self, name: str, node: ir.Closure) -> PathClosure:
         bound = node.bound
         forward = backward = None
         if isinstance(node.background, alg.PathPattern):
@@ -349,9 +349,9 @@ class Runtime:
             behind = self.state.lookup(node.background, (target,), (source,))
             forward = lambda term: dict.fromkeys([term, *(row[0] for row in ahead((term,), 0))])  # noqa: E731
             backward = lambda term: dict.fromkeys([term, *(row[0] for row in behind((term,), 0))])  # noqa: E731
-        if bound is None:
-            return PathClosure(None, None, forward, backward)
-        return PathClosure(lambda start, end: end <= bound.after(start), bound.longest, forward, backward)
+        within = None if bound is None else lambda start, end: end <= bound.after(start)
+        longest = None if bound is None else bound.longest
+        return PathClosure(within, longest, forward, backward, partial(self.weigh, name))
 
     def _reordered(
         self, name: str, node: ir.Closure, closure: PathClosure
