@@ -13,9 +13,9 @@ from etalis_py.values.memory import default_bytes
 class Limits:
     """The limits at which an engine gives up with an error.
 
-    Numbers: ``goals``: open goals and other remembered solutions.  ``derivations``: new solutions of one node in one
-    instant.  ``rounds``: rounds of a recursion within an instant.  ``matches``: rows reported in one instant.
-    ``horizon``: events that are kept for corrections.
+    Numbers: ``goals``: open goals and other remembered solutions, or items in windows.  ``derivations``: new solutions
+    of one node in one instant.  ``rounds``: rounds of a recursion within an instant.  ``matches``: rows reported in one
+    instant.  ``horizon``: events that are kept for corrections.
 
     Work: ``steps`` of one evaluation over background knowledge, a window or the past: triples looked at and rows
     combined.  ``bytes``: the size of all goals, and of the new solutions of one node in one instant, estimated from a

@@ -103,3 +103,49 @@ def test_paths_over_a_cycle_stop_at_a_limit(
     with pytest.raises(LimitExceeded, match=said):
         engine.push_all(turns)
     assert work < 1_000_000
+
+
+WINDOWS = {
+    "rows": "SELECT ?a FROM NAMED WINDOW :w ON :s [RANGE PT10000S STEP PT10000S] WHERE { WINDOW :w { ?a :p ?x } }",
+    "groups": "SELECT ?a (COUNT(*) AS ?n) FROM NAMED WINDOW :w ON :s [RANGE PT10000S STEP PT1000S] "
+    "WHERE { WINDOW :w { ?a :p ?x } } GROUP BY ?a",
+    "joins": "SELECT ?a FROM NAMED WINDOW :w ON :s [RANGE PT10000S STEP PT1000S] "
+    "WHERE { WINDOW :w { ?a :p ?x . ?a :q ?y } }",
+    "counted": "SELECT ?a FROM NAMED WINDOW :w ON :s [RANGE TRIPLES 10000] WHERE { WINDOW :w { ?a :p ?x } }",
+}
+
+
+def posted(count: int) -> list[Event]:
+    return [event(f":key{t} :p {t} .", t, stream="<http://example.org/s>") for t in range(1, count + 1)]
+
+
+@both
+@pytest.mark.parametrize(("limits", "said"), [
+    (Limits(goals=2_000), r"windows keep \d+ items, the limit is 2000; .*Limits\(goals="),
+    (Limits(bytes=200_000), r"items in windows take about \d+ bytes, the limit is 200000; .*Limits\(bytes="),
+], ids=["goals", "bytes"])  # fmt: skip
+@pytest.mark.parametrize("name", WINDOWS)
+def test_items_in_windows_count(name: str, limits: Limits, said: str, executor: Literal["rows", "columns"]) -> None:
+    engine = Engine(PREFIX + WINDOWS[name], executor=executor, limits=limits)
+    with pytest.raises(LimitExceeded, match=said):
+        engine.push_all(posted(6_000))
+
+
+@both
+def test_items_that_have_left_their_windows_do_not_count(executor: Literal["rows", "columns"]) -> None:
+    short = WINDOWS["groups"].replace("PT10000S", "PT20S").replace("PT1000S", "PT10S")
+    engine = Engine(PREFIX + short, executor=executor, limits=Limits(goals=100, bytes=200_000))
+    matches = [
+        match for some in range(3) for match in engine.push_all(posted(6_000)[2_000 * some : 2_000 * (some + 1)])
+    ]
+    assert len(matches) > 10_000
+
+
+def test_the_query_whose_windows_keep_most_is_named() -> None:
+    long, short = WINDOWS["rows"], WINDOWS["joins"].replace("PT10000S", "PT20S").replace("PT1000S", "PT10S")
+    engine = Engine(
+        [f"REGISTER QUERY :short AS {PREFIX}{short}", f"REGISTER QUERY :long AS {PREFIX}{long}"],
+        limits=Limits(goals=1_000),
+    )
+    with pytest.raises(LimitExceeded, match=r"limit is 1000, and query \S*long\S* has the most; make the windows"):
+        engine.push_all(posted(6_000))

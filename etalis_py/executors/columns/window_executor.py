@@ -18,6 +18,7 @@ from etalis_py.executors.columns.over_rows import OverRows
 from etalis_py.executors.columns.supported_windows import Star, sums, unsuited_at_closings
 from etalis_py.executors.windows import times
 from etalis_py.executors.windows.executor import WindowExecutor, too_many
+from etalis_py.executors.windows.item_limits import ItemLimits, Kept
 from etalis_py.executors.windows.refresh import TimeVarying
 from etalis_py.kernel.batch import as_reported, count_events
 from etalis_py.kernel.options import Options
@@ -56,6 +57,7 @@ class ColumnWindowExecutor(OverRows[WindowExecutor]):
         self.options, self.counters = options, counters
         super().__init__(WindowExecutor(steps, graphs, options, counters, alone=alone))
         self.always = always
+        self._limits = ItemLimits(options.limits)
         self.in_columns = False
         self._held: Held | None = None
         self._taken = 0  # rows received in batches of columns
@@ -141,6 +143,7 @@ class ColumnWindowExecutor(OverRows[WindowExecutor]):
                 if self.rows.alone:
                     self.counters.unrouted += elsewhere
                 self._answer(held, through)
+                self._limits.compare([self._kept(held)])
         except NotColumnar as unfit:
             self.to_rows()
             rest = Batch(None, batch.through, columns.rows(done, len(columns))) if done else batch
@@ -151,6 +154,12 @@ class ColumnWindowExecutor(OverRows[WindowExecutor]):
                 return
             self._unfit = str(unfit)
             self.rows.take(self._as_set(rest))
+
+    def _kept(self, held: Held) -> Kept:
+        """The items in columns, and about how many bytes they take."""
+        rows = [window.items for window in held.windows]
+        size = sum(items.bytes for items in rows) + held.terms.estimated_bytes(3 * sum(map(len, rows)))
+        return Kept(self.rows.queries[0].plan.name, sum(items.number for items in rows), size)
 
     def _as_set(self, batch: Batch) -> Batch:
         """The batch in rows without repeated events: a batch in columns may state an item of an instant twice."""

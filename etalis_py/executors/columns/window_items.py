@@ -49,6 +49,11 @@ class Items:
         """How many items there are."""
         return self.number_of(self.first, self.count)
 
+    @property
+    def bytes(self) -> int:
+        """The size of these rows."""
+        return len(self) * sum(array.itemsize for array in self._arrays.values())
+
     def number_of(self, first: int, last: int) -> int:
         """How many items these rows form."""
         return int(np.count_nonzero(self.of("last")[first:last]))

@@ -20,6 +20,7 @@ from etalis_rules.durations import seconds
 
 from etalis_py.events import Event
 from etalis_py.executors.windows.facts import FactRun
+from etalis_py.executors.windows.item_limits import ItemLimits, Kept
 from etalis_py.executors.windows.query import QueryRun
 from etalis_py.executors.windows.refresh import TimeVarying
 from etalis_py.executors.windows.source import StoredGraphs
@@ -100,6 +101,7 @@ class WindowExecutor:
         self._schema_version = -1
         self._journaling = options.journal
         self._journal: list[list[Any]] = []
+        self._limits = ItemLimits(options.limits)
         self.renew()
 
     @property
@@ -147,7 +149,7 @@ class WindowExecutor:
                 self._journal.append([list(rows), batch.through])
         if self.done == NEVER:
             self.done = (rows[0][1] if rows else batch.through + 1) - 1  # the queries are registered now
-        now, facts, readers = NEVER, self._facts, self._readers
+        now, facts, readers, limits = NEVER, self._facts, self._readers, self._limits
         for event in rows:
             end = event[1]
             if end > now:
@@ -161,6 +163,9 @@ class WindowExecutor:
             for fact in facts:
                 fact.push(self._with_entailed(event))
             self._route(event, readers)
+            limits.left -= 1
+            if limits.left <= 0:
+                limits.compare(self._kept_items())
         if facts and now != NEVER:
             self._evaluate(now)
         self._pass(batch.through)
@@ -215,6 +220,13 @@ class WindowExecutor:
         if self.closure is None:
             return event
         return Event._make((event.start, event.end, self.closure.of(event.triples), event.stream, event.graph))
+
+    def _kept_items(self) -> Iterator[Kept]:
+        """The items of each query, and the facts and items of each rule for facts."""
+        for query in self.queries:
+            yield query.kept()
+        for run in self._facts:
+            yield Kept.of(run.fact.name, (), run.remembered())
 
     # --- evaluations ---
 

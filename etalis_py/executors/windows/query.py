@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from etalis_compiler.rsp import Count, Current, Now, Sliding, Strategy, WindowPlan, WindowUse
@@ -17,6 +18,7 @@ from etalis_py.events import Event, Triple
 from etalis_py.executors.windows.content import Content, UnindexedContent
 from etalis_py.executors.windows.facts import FactWindow
 from etalis_py.executors.windows.groups import EarlyContent, GroupedContent, Groups, incremental
+from etalis_py.executors.windows.item_limits import Kept
 from etalis_py.executors.windows.patterns import EventMatcher
 from etalis_py.executors.windows.source import StoredGraphs, TimedDataset, WindowSource, times_graph
 from etalis_py.executors.windows.state import CountWindow, HeldItems, NestedWindow, PlainWindow, TimeWindow, Window
@@ -411,6 +413,11 @@ class QueryRun:
     def remembered(self) -> int:
         """How many items are kept: those in the windows, and those that wait."""
         return sum(w.remembered for w in self.windows.values() if not isinstance(w, NestedWindow))
+
+    def kept(self) -> Kept:
+        """These items, and about how many bytes they take."""
+        plain = (window.each() for window in self.windows.values() if isinstance(window, PlainWindow))
+        return Kept.of(self.plan.name, chain.from_iterable(plain), self.remembered())
 
     def snapshot(self) -> list[Any]:
         """Everything the query remembers, as lists, strings and integers."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from etalis_compiler.rsp import Count, Interval, Landmark, Now, Shape, Sliding, WindowUse
@@ -83,6 +84,10 @@ class TimeWindow:
     def remembered(self) -> int:
         """How many items it keeps."""
         return self.content.remembered
+
+    def each(self) -> Iterator[Event]:
+        """All items."""
+        return self.content.each()
 
     def opening(self, t: int) -> int | None:
         """The time at which the window seen at t opened."""
@@ -195,6 +200,10 @@ class CountWindow:
     def remembered(self) -> int:
         """How many units and items it keeps."""
         return len(self.units) + len(self.waiting)
+
+    def each(self) -> Iterator[Event]:
+        """All units and items."""
+        return chain(self.units, self.waiting)
 
     @property
     def more(self) -> bool:
