@@ -149,3 +149,14 @@ def test_the_query_whose_windows_keep_most_is_named() -> None:
     )
     with pytest.raises(LimitExceeded, match=r"limit is 1000, and query \S*long\S* has the most; make the windows"):
         engine.push_all(posted(6_000))
+
+
+@both
+@pytest.mark.parametrize("pattern", ["?a :p ?x", "?a :p ?x . ?b :p ?y FILTER (?x + ?y < 0)"])
+def test_steps_over_a_window(pattern: str, executor: Literal["rows", "columns"]) -> None:
+    """An evaluation looks at a thousand triples, or at half a million pairs of them; each has steps of its own."""
+    query = f"SELECT ?a FROM NAMED WINDOW :w ON :s [RANGE PT1000S STEP PT1000S] WHERE {{ WINDOW :w {{ {pattern} }} }}"
+    with pytest.raises(LimitExceeded, match=r"took more than 900 steps.*Limits\(steps="):
+        Engine(PREFIX + query, executor=executor, limits=Limits(steps=900)).push_all(posted(3_000))
+    short = query.replace("PT1000S", "PT10S")
+    Engine(PREFIX + short, executor=executor, limits=Limits(steps=900)).push_all(posted(3_000))

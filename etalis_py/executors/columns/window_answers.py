@@ -39,8 +39,9 @@ Shown = np.ndarray
 class WindowAnswers:
     """The windows of one query: items go in, the answers of all evaluations come out."""
 
-    def __init__(self, plan: WindowPlan) -> None:
-        self.plan = plan
+    def __init__(self, plan: WindowPlan, steps: int) -> None:
+        """``steps``: how many triples and pairs one evaluation may look at."""
+        self.plan, self._steps = plan, steps
         self._nonempty = any(s.kind == "NC" for s in plan.report)
         followed = incremental(plan, stored=False)
         self.windows: list[WindowRows] = [
@@ -126,7 +127,7 @@ class WindowAnswers:
         for window in self.windows:
             if window.use.default:
                 seen[""] = seen[window.use.name]
-        found = each(Evaluations(self.terms, len(moments), seen).answers(self.plan.select))
+        found = each(Evaluations(self.terms, len(moments), seen, self._steps).answers(self.plan.select))
         at, rows = self._rows(found, len(moments))
         if self.plan.r2s != "RSTREAM":
             at, rows = self._changes(at, rows, len(moments))

@@ -217,7 +217,8 @@ class ColumnWindowExecutor(OverRows[WindowExecutor]):
 
         query = self.rows.queries[0]
         if self._held is None:
-            self._held = SlidingGroups(query.plan) if self._follows else WindowAnswers(query.plan)
+            steps = self.options.limits.steps
+            self._held = SlidingGroups(query.plan) if self._follows else WindowAnswers(query.plan, steps)
         if not self.in_columns:
             self._held.clear()
             self._held.fill(query.items())

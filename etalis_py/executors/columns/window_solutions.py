@@ -10,7 +10,7 @@ Cost: some hundred nanoseconds for each triple of a window, and for each solutio
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -52,11 +52,25 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Evaluations:
-    """Some evaluations, and what each window holds at them; window "" is the default graph."""
+    """Some evaluations, and what each window holds at them; window "" is the default graph.
+
+    ``steps``: how many triples and pairs one evaluation may look at here; with more the query goes on in rows, which
+    may need fewer, and otherwise fail.  ``taken`` counts those of all evaluations together.
+    """
 
     terms: Terms
     number: int
     windows: Mapping[str, Seen]
+    steps: int
+    taken: list[int] = field(default_factory=lambda: [0])
+
+    def _take(self, steps: int) -> None:
+        """Count so many more steps."""
+        self.taken[0] += steps
+        if self.taken[0] > self.steps:
+            if self.number > 1:
+                raise TooWide
+            raise Unfit("an evaluation takes very many steps")
 
     # --- patterns ---
 
@@ -109,6 +123,7 @@ class Evaluations:
         kept, bound = matching(triple, self.terms, seen.terms)
         kept &= first <= last
         rows = np.flatnonzero(kept)
+        self._take(int((last[rows] - first[rows] + 1).sum()))
         columns = {name: ids[rows] for name, ids in bound.items()}
         if of_event:
             columns[EVENT] = seen.event[rows]
@@ -153,6 +168,7 @@ class Evaluations:
             raise TooWide
         if size > MOST_OF_ONE:
             raise Unfit("an evaluation joins very many pairs")
+        self._take(size)
         left, right = np.empty(size, np.int64), np.empty(size, np.int64)
         k.pairs(sought, bounds, places, left, right)
         more = {name: ids[right] for name, ids in few.columns.items() if name not in many.columns}
