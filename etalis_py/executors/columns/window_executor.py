@@ -18,7 +18,6 @@ from etalis_py.executors.columns.over_rows import OverRows
 from etalis_py.executors.columns.supported_windows import Star, sums, unsuited_at_closings
 from etalis_py.executors.windows import times
 from etalis_py.executors.windows.executor import WindowExecutor, too_many
-from etalis_py.executors.windows.item_limits import ItemLimits, Kept
 from etalis_py.executors.windows.refresh import TimeVarying
 from etalis_py.kernel.batch import as_reported, count_events
 from etalis_py.kernel.options import Options
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from etalis_py.executors.columns.window_answers import WindowAnswers
     from etalis_py.executors.columns.window_groups import SlidingGroups
     from etalis_py.executors.columns.window_rows import WindowRows
+    from etalis_py.executors.windows.item_limits import Kept
 
     Held = SlidingGroups | WindowAnswers
 
@@ -57,6 +57,8 @@ class ColumnWindowExecutor(OverRows[WindowExecutor]):
         self.options, self.counters = options, counters
         super().__init__(WindowExecutor(steps, graphs, options, counters, alone=alone))
         self.always = always
+        from etalis_py.executors.windows.item_limits import ItemLimits  # many programs have no windows
+
         self._limits = ItemLimits(options.limits)
         self.in_columns = False
         self._held: Held | None = None
@@ -157,6 +159,8 @@ class ColumnWindowExecutor(OverRows[WindowExecutor]):
 
     def _kept(self, held: Held) -> Kept:
         """The items in columns, and about how many bytes they take."""
+        from etalis_py.executors.windows.item_limits import Kept
+
         rows = [window.items for window in held.windows]
         size = sum(items.bytes for items in rows) + held.terms.estimated_bytes(3 * sum(map(len, rows)))
         return Kept(self.rows.queries[0].plan.name, sum(items.number for items in rows), size)

@@ -13,14 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from etalis_compiler.rsp import Fact, Strategy, WindowPlan
 from etalis_rules.durations import seconds
 
 from etalis_py.events import Event
 from etalis_py.executors.windows.facts import FactRun
-from etalis_py.executors.windows.item_limits import ItemLimits, Kept
 from etalis_py.executors.windows.query import QueryRun
 from etalis_py.executors.windows.refresh import TimeVarying
 from etalis_py.executors.windows.source import StoredGraphs
@@ -33,6 +32,9 @@ from etalis_py.kernel.shapes import Shape
 from etalis_py.kernel.stored import SnapshotError
 from etalis_py.knowledge.event_closure import EventClosure
 from etalis_py.values.errors import LimitExceeded
+
+if TYPE_CHECKING:
+    from etalis_py.executors.windows.item_limits import Kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,8 @@ class WindowExecutor:
         self._schema_version = -1
         self._journaling = options.journal
         self._journal: list[list[Any]] = []
+        from etalis_py.executors.windows.item_limits import ItemLimits  # many programs have no windows
+
         self._limits = ItemLimits(options.limits)
         self.renew()
 
@@ -223,8 +227,10 @@ class WindowExecutor:
 
     def _kept_items(self) -> Iterator[Kept]:
         """The items of each query, and the facts and items of each rule for facts."""
+        from etalis_py.executors.windows.item_limits import Kept
+
         for query in self.queries:
-            yield query.kept()
+            yield Kept.of(query.plan.name, query.kept(), query.remembered())
         for run in self._facts:
             yield Kept.of(run.fact.name, (), run.remembered())
 

@@ -18,7 +18,6 @@ from etalis_py.events import Event, Triple
 from etalis_py.executors.windows.content import Content, UnindexedContent
 from etalis_py.executors.windows.facts import FactWindow
 from etalis_py.executors.windows.groups import EarlyContent, GroupedContent, Groups, incremental
-from etalis_py.executors.windows.item_limits import Kept
 from etalis_py.executors.windows.patterns import EventMatcher
 from etalis_py.executors.windows.source import StoredGraphs, TimedDataset, WindowSource, times_graph
 from etalis_py.executors.windows.state import CountWindow, HeldItems, NestedWindow, PlainWindow, TimeWindow, Window
@@ -414,10 +413,9 @@ class QueryRun:
         """How many items are kept: those in the windows, and those that wait."""
         return sum(w.remembered for w in self.windows.values() if not isinstance(w, NestedWindow))
 
-    def kept(self) -> Kept:
-        """These items, and about how many bytes they take."""
-        plain = (window.each() for window in self.windows.values() if isinstance(window, PlainWindow))
-        return Kept.of(self.plan.name, chain.from_iterable(plain), self.remembered())
+    def kept(self) -> Iterator[Event]:
+        """These items."""
+        return chain.from_iterable(w.each() for w in self.windows.values() if isinstance(w, PlainWindow))
 
     def snapshot(self) -> list[Any]:
         """Everything the query remembers, as lists, strings and integers."""

@@ -25,7 +25,6 @@ from etalis_py.executors.rows.run.grouping import Grouping
 from etalis_py.executors.rows.run.incremental_sums import IncrementalSums
 from etalis_py.executors.rows.run.per_query import GroupingPerQuery, SlicingPerQuery
 from etalis_py.executors.rows.run.runs import Runs
-from etalis_py.executors.rows.run.sizes import measured_bytes
 from etalis_py.executors.rows.run.skipping import Skipping
 from etalis_py.executors.rows.run.slicing import Slicing
 from etalis_py.kernel.position import FOREVER
@@ -166,7 +165,12 @@ class State:
         """About how much memory goals, the state of operators and remembered occurrences take, from samples of them."""
         remembered = 0 if self.log is None else self.log.estimated_bytes()
         goals = sum(store.estimated_bytes() for store in self.stores.values())
-        return goals + sum(measured_bytes(operator) for _, operator in self._operators()) + remembered
+        operators = [operator for _, operator in self._operators()]
+        if operators:
+            from etalis_py.executors.rows.run.sizes import measured_bytes  # many programs have none
+
+            remembered += sum(map(measured_bytes, operators))
+        return goals + remembered
 
     def _operators(self) -> Iterator[tuple[str, _Keeping]]:
         """What keeps something other than goals, with the names of the nodes: groups, paths, runs and times to skip."""
