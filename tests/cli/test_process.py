@@ -53,6 +53,7 @@ class Pressed:
         if name == {name!r}:
             signal.raise_signal(signal.SIGINT)
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background ignores Ctrl-C
 sys.meta_path.insert(0, Pressed())
 sys.argv = ["etalis", *{arguments!r}]
 from etalis_py.cli.main import main
