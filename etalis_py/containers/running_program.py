@@ -241,10 +241,14 @@ class RunningProgram:
                 await self._step(process, None)
 
     def _count_overtaken(self, members: list[StoredMember]) -> None:
-        """Count the members before the end of these, all that could still be read, that retention took away."""
+        """Count the members before the end of these, all that could still be read, that retention took away.
+
+        A step may end before it has taken all of these, so they count as read only when the cursor has passed them.
+        """
+        self.expiring = {number for number in self.expiring if number > self.cursor}
         due = {number for number in self.expiring if not members or number <= members[-1].id}
-        self.expiring -= due
-        lost = {number for number in due if number > self.cursor}.difference(member.id for member in members)
+        lost = due.difference(member.id for member in members)
+        self.expiring -= lost
         if lost and not self.overtaken:
             _LOG.warning("the program %s reads too slowly: graphs are deleted before it reads them", self.row.name)
         self.overtaken += len(lost)

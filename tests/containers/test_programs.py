@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -14,6 +15,7 @@ import psutil
 import pytest
 
 from etalis_py.containers.match_graphs import match_graph, match_name
+from etalis_py.containers.running_program import RunningProgram
 from etalis_py.containers.vocabulary import GENERATED_AT
 from tests.containers.fake_runner import FakeMatch
 from tests.containers.server import Server
@@ -96,6 +98,17 @@ def test_a_program_counts_the_graphs_that_were_deleted_before_it_read_them(http:
         assert time.monotonic() < deadline, state
         time.sleep(0.02)
     assert "raise its retainCount, or its retainFor, which counts from their times" in told(state)
+
+
+def test_graphs_that_a_step_has_left_may_still_be_deleted() -> None:
+    program = object.__new__(RunningProgram)
+    program.row, program.expiring, program.cursor, program.overtaken = SimpleNamespace(name="p"), {1, 2, 3, 4, 5}, 0, 0
+    program._count_overtaken([SimpleNamespace(id=number) for number in (1, 2, 3, 4)])
+    assert program.overtaken == 0
+    program.cursor = 2  # the step has taken two of them
+    program._count_overtaken([SimpleNamespace(id=number) for number in (6, 7)])
+    assert program.overtaken == 3
+    assert not program.expiring
 
 
 def test_a_program_may_start_with_the_oldest_member_and_write_into_a_given_container(
