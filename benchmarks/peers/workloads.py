@@ -41,6 +41,7 @@ COMPARISONS = (
     Comparison("W2", JAVA, (), FIRST, most=(("flink", 100_000),)),
     Comparison("W2u", ("esper", "flink"), ("esper", "flink"), most=(("flink", 20_000),)),
     Comparison("W4", JAVA, (), FIRST, most=(("flink", 50_000),)),
+    Comparison("W4n", JAVA, JAVA, most=(("flink", 50_000),)),
     Comparison("W5", ("esper", "siddhi", "duckdb", "polars"), ("esper", "siddhi", "duckdb", "polars")),
     Comparison("W10", ("esper",), ("esper",)),
     Comparison("W10n", ("esper",), ("esper",)),

@@ -17,7 +17,7 @@ from etalis_rules import program as ir
 from etalis_rules.clock import is_timed
 from etalis_rules.leaf_tests import predicates_of
 from etalis_rules.operators import computes, decides_for_good, inputs, looks_back, multiplies
-from etalis_rules.relations import LEFT_LAST, RIGHT_LAST, TOGETHER
+from etalis_rules.relations import LEFT_LAST, NEAREST, RIGHT_LAST, TOGETHER
 from etalis_rules.roles import Role
 
 from etalis_py.executors.rows.generate import absence, blocks, chains, ending, inserting, joins, limit_checks, runs
@@ -346,15 +346,17 @@ class Generator:
             case ir.Union():
                 sources = [(ref, new[ref.node]) for ref in node.branches if ref.node in new]
                 blocks.union(w, code, name, node, sources)
-            case ir.Join() if code.is_late(name):
+            case ir.Join() if code.is_late(name) or node.op not in (*RIGHT_LAST, *TOGETHER):
                 joins.both(w, code, name, node, new.get(node.left.node, ""), new.get(node.right.node, ""))
+            case ir.Join() if node.op in NEAREST:
+                from etalis_py.executors.rows.generate import nearest  # few programs need it
+
+                nearest.check(w, code, name, node, new[node.right.node])
             case ir.Join() if node.op in RIGHT_LAST:
                 joins.seq_check(w, code, name, node, new[node.right.node])
-            case ir.Join() if node.op in TOGETHER:
+            case ir.Join():
                 write = joins.equals_again if recursive else joins.equals
                 write(w, code, name, node, new.get(node.left.node, "()"), new.get(node.right.node, "()"))
-            case ir.Join():
-                joins.both(w, code, name, node, new.get(node.left.node, ""), new.get(node.right.node, ""))
             case ir.Chain():
                 chains.complete(w, code, name, node, new[node.parts[-1].node], self.summed.get(name))
             case ir.Absence(right=None):
@@ -443,7 +445,9 @@ class Generator:
             if isinstance(node, ir.Join) and node.op in RIGHT_LAST:
                 ref = node.left
                 if decides_for_good(node) and node.right.node in reached:
-                    joins.drop_followed(w, code, name, node)
+                    from etalis_py.executors.rows.generate import nearest  # few programs need it
+
+                    nearest.drop_followed(w, code, name, node)
             elif isinstance(node, ir.Outer) and node.op in LEFT_LAST and node.right is not None:
                 ref = node.right
             else:

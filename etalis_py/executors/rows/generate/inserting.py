@@ -136,12 +136,17 @@ def comparison_of(code: Code, name: str, waiting: ir.Ref) -> Split | None:
     except one on how long a goal itself may last, and its solutions may not become known late.
     """
     node = code.nodes[name]
-    if not isinstance(node, ir.Join) or node.op not in (Op.AND, Op.SEQ):
+    if not isinstance(node, ir.Join) or node.op not in (Op.AND, Op.SEQ) or code.is_late(name):
         return None
-    steps = [s for s in node.steps if not (isinstance(s, ir.Lasting) and s.parameter in waiting.columns)]
-    if code.is_late(name) or len(steps) != 1:
+    return only_comparison(node, node.steps, waiting)
+
+
+def only_comparison(node: ir.Join, steps: tuple[ir.Step, ...], waiting: ir.Ref) -> Split | None:
+    """The comparison of both sides by which these steps alone decide on the goals of one side; None if they do not."""
+    tests = [s for s in steps if not (isinstance(s, ir.Lasting) and s.parameter in waiting.columns)]
+    if len(tests) != 1:
         return None
-    (step,) = steps
+    (step,) = tests
     arriving = node.left if waiting is node.right else node.right
     shared = frozenset(waiting.columns) & frozenset(arriving.columns)
     if not isinstance(step, ir.Condition) or shared - {*node.certain}:

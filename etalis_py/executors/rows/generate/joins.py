@@ -19,9 +19,9 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.clock import waits
 from etalis_rules.operators import Pairing, relation
-from etalis_rules.relations import APART, NEAREST, RIGHT_LAST, SAME_INTERVAL, Relation, hull, sources
+from etalis_rules.relations import APART, RIGHT_LAST, SAME_INTERVAL, Relation, hull, sources
 from etalis_rules.sides import sides_of, split
-from etalis_rules.steps import conditions_of, first_conditions
+from etalis_rules.steps import first_conditions
 
 from etalis_py.executors.rows.generate import limit_checks
 from etalis_py.executors.rows.generate.blocks import Code, comprehension, emit_steps, in_time, lasts
@@ -53,23 +53,27 @@ def tests_of(op: Relation) -> list[str]:
 
 
 def seq_check(
-    w: Writer, code: Code, name: str, node: Pairing, source: str, gap: Callable[[Frame], str] | None = None
+    w: Writer,
+    code: Code,
+    name: str,
+    node: Pairing,
+    source: str,
+    gap: Callable[[Frame], str] | None = None,
+    before: Callable[[Frame, list[str], str], bool] | None = None,
 ) -> None:
     """The checking rule for operators whose left side ends first: each new solution ``y`` of the right looks for lefts.
 
-    These are SEQ, the nearest relations and some of Allen's relations.  ``gap`` writes one more condition on a pair.
+    These are SEQ, the nearest relations and some of Allen's relations.  ``gap`` writes one more condition on a pair,
+    ``before`` what is done with bucket ``b`` before its goals are looked at, and returns whether only goals that ended
+    before ``y`` started are left in it.
     """
     assert node.right is not None
     op = relation(node)
-    goals = code.goals(name, "G")
     use_bisect(code)
     # Comprehensions would make cells of the names that they read, and ``gap`` reads ``y``.
-    straight = bool(node.policy) and op in APART and op not in NEAREST and gap is None
+    straight = bool(node.policy) and op in APART and gap is None and before is None
     arriving: Named = code.items.get(source, "y") if straight else "y"
-    frame, tests = merge(code.names, node.left, node.right, code.layouts, node.certain, "x", arriving)
-    frame.start = _STARTS[hull(op)[0]]
-    frame.provenance = code.provenance(name, "x[-1]", "y[-1]")
-    drops = _drops_at_once(code, node, tests)
+    frame, tests = frame_of(code, name, node, arriving)
     alone = source == code.new(node.right.node) and finds_one(code, name, node)
     if alone:
         code.at_most_one.add(code.new(name))
@@ -77,12 +81,9 @@ def seq_check(
         with w.block(f"if len({source}) > 1:"):
             w(f"{source} = sorted({source})")
     with code.each(w, "y" if arriving == "y" else "", source) as skip:
-        w(f"k = {sought(w, code, name, node.right, node.certain, arriving, skip)}", f"b = {goals}.get(k)")
+        look_up(w, code, name, node, arriving, skip)
         with w.block("if b:"):
-            if drops:
-                _drop_here(w, code, name, goals, skip)
-            elif isinstance(node, ir.Join) and op in NEAREST:
-                _next_is_here(w, code, name, node, frame, tests)
+            all_ended = before is not None and before(frame, tests, skip)
             search = _search(w, code, name, node, frame, tests, node.left, arriving, skip)
             if gap is not None:
                 search.open.append(gap(frame))
@@ -97,7 +98,7 @@ def seq_check(
                 search.last.extend(["x[0] < begun"] if op in APART else tests_of(op))
                 _consume(w, code, name, node, frame, search, "G", finds_one=alone)
                 return
-            if op in APART and not drops:
+            if op in APART and not all_ended:
                 # All goals of the bucket, unless some ended too late for this solution.
                 if search.edges:
                     w("whole = not b or b[-1][0] < begun")
@@ -108,7 +109,23 @@ def seq_check(
                 with w.block("if b and b[0][0] < begun:"):
                     w("b = b[bisect_left(b, (begun,)):]")
                 search.open.extend(tests_of(op))
-            _all_matches(w, code, name, node, frame, search, "for x in b")
+            all_matches(w, code, name, node, frame, search, "for x in b")
+
+
+def frame_of(code: Code, name: str, node: Pairing, arriving: Named) -> tuple[Frame, list[str]]:
+    """The frame of a pair, whose left solution is ``x``, and the tests that the index does not ensure."""
+    assert node.right is not None
+    frame, tests = merge(code.names, node.left, node.right, code.layouts, node.certain, "x", arriving)
+    frame.start = _STARTS[hull(relation(node))[0]]
+    frame.provenance = code.provenance(name, "x[-1]", "y[-1]")
+    return frame, tests
+
+
+def look_up(w: Writer, code: Code, name: str, node: Pairing, arriving: Named, skip: str) -> None:
+    """Leave in ``b`` the goals that an arriving solution of the right side finds by its key ``k``."""
+    assert node.right is not None
+    key = sought(w, code, name, node.right, node.certain, arriving, skip)
+    w(f"k = {key}", f"b = {code.goals(name, 'G')}.get(k)")
 
 
 def finds_one(code: Code, name: str, node: ir.Node) -> bool:
@@ -118,70 +135,8 @@ def finds_one(code: Code, name: str, node: ir.Node) -> bool:
     return code.is_short(code.new(node.right.node)) and not first_conditions(_on_pairs(node))[1]
 
 
-def _next_is_here(w: Writer, code: Code, name: str, node: ir.Join, frame: Frame, open_: list[str]) -> None:
-    """Note that the goals of bucket ``b`` that ended before ``y`` started have found their next solution.
-
-    They are dropped at the end of the instant, since other solutions of the instant are their next ones, too.  If the
-    key alone decides which goals fit it is enough to note the latest start; otherwise the goals are listed.
-    """
-    done = code.of_instant("D", name, "dict")
-    across = [frame.emitter().test(condition) for condition in conditions_of(node.condition)]
-    if open_ or across:
-        w(f"followed = {done}.setdefault(k, [])")
-        comprehension(w, "followed", "x", "for x in b", ["x[0] < y[1]", *open_, *across])
-    else:
-        with w.block(f"if {done}.get(k, y[1]) <= y[1]:"):
-            w(f"{done}[k] = y[1]")
-
-
-def _drops_at_once(code: Code, node: Pairing, open_: list[str]) -> bool:
-    """Whether goals can be dropped at once, because the right side has only one solution in this instant."""
-    if not isinstance(node, ir.Join) or node.op not in NEAREST or node.policy or open_ or node.condition:
-        return False
-    right = code.new(node.right.node)
-    return right in code.single or right in code.at_most_one
-
-
-def _drop_here(w: Writer, code: Code, name: str, goals: str, skip: str) -> None:
-    """Drop the goals that ended before ``y`` started, whose next solution is ``y``; ``b`` becomes these goals."""
-    with w.block("if b[-1][0] < y[1]:"):
-        w(f"del {goals}[k]")
-    with w.block("else:"):
-        w("i = bisect_left(b, (y[1],))")
-        with w.block("if not i:"):
-            w(skip)
-        w(f"{goals}[k], b = b[i:], b[:i]")
-    if code.journaled:
-        number = code.store(name, "G").number
-        w(f"{code.journal}.extend([({-number - 1}, x) for x in b])")
-
-
-def drop_followed(w: Writer, code: Code, name: str, node: ir.Join) -> None:
-    """At the end of an instant, retract the goals that found their next solution, if they are still there."""
-    _, open_ = merge(code.names, node.left, node.right, code.layouts, node.certain, "x", "y")
-    if _drops_at_once(code, node, open_):
-        return
-    number, goals, done = code.store(name, "G").number, code.goals(name, "G"), code.of_instant("D", name, "dict")
-    use_bisect(code)
-    with w.block(f"for k, followed in {done}.items():"):
-        w(f"b = {goals}.get(k)")
-        with w.block("if b is None:"):
-            w("continue")
-        if open_ or node.condition:
-            w("gone = {id(x) for x in followed}")
-            w("rest, b = [x for x in b if id(x) not in gone], [x for x in b if id(x) in gone]")
-        else:
-            w("i = len(b) if b and b[-1][0] < followed else bisect_left(b, (followed,))", "rest, b = b[i:], b[:i]")
-        if code.journaled:
-            w(f"{code.journal}.extend([({-number - 1}, x) for x in b])")
-        with w.block("if rest:"):
-            w(f"{goals}[k] = rest")
-        with w.block("else:"):
-            w(f"del {goals}[k]")
-
-
 @dataclass(frozen=True, slots=True)
-class _Search:
+class Search:
     """The tests that a candidate still has to pass.
 
     ``open`` are the tests of compatibility and time that the index does not ensure, ``conditions`` the FILTERs,
@@ -207,19 +162,19 @@ def _search(
     waiting: ir.Ref,
     arriving: Named,
     skip: str = "continue",
-) -> _Search:
+) -> Search:
     """Write the code that runs before the candidates are looked at; returns the tests that are left.
 
     ``waiting`` is the side of the candidates, ``arriving`` the solution that looks for them, ``skip`` the statement
     that goes on to the next one.
     """
-    conditions, rest = _tests(w, code, name, node, frame, waiting, arriving, skip)
+    conditions, rest = candidate_tests(w, code, name, node, _on_pairs(node), frame, waiting, arriving, skip)
     compared = comparison_of(code, name, waiting)
     if compared is None:
-        return _Search(open_, conditions, rest, bounds=_bounds(code, name, node, waiting, arriving))
+        return Search(open_, conditions, rest, bounds=_bounds(code, name, node, waiting, arriving))
     edges = code.edges(name, "G" if waiting is node.left else "H")
     stop_at_edge(w, edges, compared, skip)
-    return _Search(open_, conditions, rest, edges)
+    return Search(open_, conditions, rest, edges)
 
 
 def _bounds(code: Code, name: str, node: Pairing, waiting: ir.Ref, arriving: Named) -> Bounds | None:
@@ -232,8 +187,16 @@ def _bounds(code: Code, name: str, node: Pairing, waiting: ir.Ref, arriving: Nam
     return bounds_of(code, name, node, waiting, arriving, conditions)
 
 
-def _tests(
-    w: Writer, code: Code, name: str, node: Pairing, frame: Frame, waiting: ir.Ref, solution: Named, skip: str
+def candidate_tests(
+    w: Writer,
+    code: Code,
+    name: str,
+    node: Pairing,
+    steps: tuple[ir.Step, ...],
+    frame: Frame,
+    waiting: ir.Ref,
+    solution: Named,
+    skip: str,
 ) -> tuple[list[str], list[ir.Step]]:
     """The tests of one candidate, cheapest first, and the remaining steps, from the first one that binds something on.
 
@@ -246,12 +209,12 @@ def _tests(
         variable = "x" if waiting is node.left else "y"
         emitter.ready[e] = f"{variable}[{stored_position(code.layouts[waiting.node], i)}]"
     tests = []
-    lasting = [lasts(step.parameter, frame) for step in node.steps if isinstance(step, ir.Lasting)]
+    lasting = [lasts(step.parameter, frame) for step in steps if isinstance(step, ir.Lasting)]
     # If both sides bind a variable, its value for the arriving side has to come from the arriving solution itself.
     alone = Frame(code.names)
     alone.read(arriving, code.layouts[arriving.node], solution)
     its_own = alone.emitter()
-    conditions, rest = first_conditions(step for step in _on_pairs(node) if not isinstance(step, ir.Lasting))
+    conditions, rest = first_conditions(step for step in steps if not isinstance(step, ir.Lasting))
     for condition in conditions:
         parted = split(condition, sides_of(waiting, arriving, node.certain))
         if parted is None:
@@ -266,7 +229,7 @@ def _on_pairs(node: Pairing) -> tuple[ir.Step, ...]:
     return (*node.condition, *node.steps) if isinstance(node, ir.Join) else node.steps
 
 
-def _all_matches(w: Writer, code: Code, name: str, node: Pairing, frame: Frame, search: _Search, loop: str) -> None:
+def all_matches(w: Writer, code: Code, name: str, node: Pairing, frame: Frame, search: Search, loop: str) -> None:
     out = code.new(name)
     layout = code.layouts[name]
     # Filters are tested before the window: they refuse more candidates, as the bucket has been pruned already.
@@ -299,7 +262,7 @@ def _consume(
     name: str,
     node: Pairing,
     frame: Frame,
-    search: _Search,
+    search: Search,
     side: str = "",
     waiting: str = "x",
     *,
@@ -364,7 +327,7 @@ def equals(w: Writer, code: Code, name: str, node: ir.Join, left: str, right: st
             if node.policy:
                 _consume(w, code, name, node, frame, search)
             else:
-                _all_matches(w, code, name, node, frame, search, "for x in b")
+                all_matches(w, code, name, node, frame, search, "for x in b")
 
 
 def _meeting(node: ir.Join, frame: Frame, tests: list[str]) -> tuple[str, str]:
@@ -387,11 +350,11 @@ def equals_again(w: Writer, code: Code, name: str, node: ir.Join, left: str, rig
     with w.block(f"for x in {left}:"):
         w(f"{goals}.setdefault({left_key}, []).append(x)")
         search = _search(w, code, name, node, frame, tests, node.right, "x")
-        _all_matches(w, code, name, node, frame, search, f"for y in {other}.get({left_key}, ())")
+        all_matches(w, code, name, node, frame, search, f"for y in {other}.get({left_key}, ())")
     with w.block(f"for y in {right}:"):
         w(f"{other}.setdefault({right_key}, []).append(y)")
         search = _search(w, code, name, node, frame, tests, node.left, "y")
-        _all_matches(w, code, name, node, frame, search, f"for x in {goals}.get({right_key}, ())")
+        all_matches(w, code, name, node, frame, search, f"for x in {goals}.get({right_key}, ())")
 
 
 def both(w: Writer, code: Code, name: str, node: ir.Join, left: str, right: str) -> None:
@@ -424,5 +387,5 @@ def both(w: Writer, code: Code, name: str, node: ir.Join, left: str, right: str)
                 if node.policy:
                     _consume(w, code, name, node, frame, search, theirs, waiting)
                 else:
-                    _all_matches(w, code, name, node, frame, search, f"for {waiting} in b")
+                    all_matches(w, code, name, node, frame, search, f"for {waiting} in b")
         insert(w, code, name, own, ref, node.certain, source)

@@ -266,6 +266,24 @@ def rebuilt(layout: Layout, x: Solution) -> Solution:
     return (*x[:width], *values, *x[width:])
 
 
+def take_out(bucket: Sequence[Solution], found: list[Solution]) -> tuple[Sequence[Solution], list[Solution]]:
+    """The goals of a bucket that stay, and those that were found there, perhaps more than once.
+
+    It costs as much as has been found, if that is what came last, and else as much as there is.
+    """
+    if isinstance(bucket, list):
+        if len(found) == 1 and bucket[-1] is found[0]:
+            bucket.pop()
+            return bucket, found
+        gone = {id(x) for x in found}
+        last = bucket[-len(gone) :]
+        if all(id(x) in gone for x in last):
+            del bucket[-len(gone) :]
+            return bucket, last
+    gone = {id(x) for x in found}
+    return [x for x in bucket if id(x) not in gone], [x for x in bucket if id(x) in gone]
+
+
 # --- the same, written into generated code ---------------------------------------------------------------------
 
 

@@ -50,7 +50,7 @@ final class EsperPeer implements Peer {
                 "select p1.subject as company, p1.value as v1, p2.value as v2, p3.value as v3 from pattern"
                         + " [every p1=Event -> (every p2=Event(subject=p1.subject, value < p1.value*0.7)"
                         + " -> every p3=Event(subject=p1.subject, value > p1.value*1.05)) where timer:within(1000 sec 1 msec)]";
-            case "W4" ->
+            case "W4", "W4n" ->
                 "select p1.subject as company, p1.value as v1, p2.value as v2 from pattern"
                         + " [every p1=Event -> p2=Event(subject=p1.subject, value > p1.value)]";
             case "W5" -> "select sum(value) as total from Event#length(100)";

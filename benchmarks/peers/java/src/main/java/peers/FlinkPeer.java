@@ -67,7 +67,7 @@ final class FlinkPeer implements Peer {
                         .followedByAny("p2").where(against(0.7, true))
                         .followedByAny("p3").where(against(1.05, false))
                         .within(within);
-            case "W4" -> Pattern.<Event>begin("p1").followedBy("p2").where(against(1, false));
+            case "W4", "W4n" -> Pattern.<Event>begin("p1").followedBy("p2").where(against(1, false));
             default -> throw new IllegalArgumentException("Flink CEP has no pattern for " + workload);
         };
     }

@@ -22,7 +22,7 @@ final class SiddhiPeer implements Peer {
                         + " -> p3=E[value > p1.value * 1.05] within 1000 sec"
                         + " select p1.subject as company, p1.value as v1, p2.value as v2, p3.value as v3"
                         + " insert into Out; end;";
-            case "W4" ->
+            case "W4", "W4n" ->
                 "partition with (subject of E) begin from every p1=E -> p2=E[value > p1.value]"
                         + " select p1.subject as company, p1.value as v1, p2.value as v2 insert into Out; end;";
             case "W5" -> "from E#window.length(100) select sum(value) as total insert into Out;";
