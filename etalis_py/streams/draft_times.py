@@ -40,6 +40,7 @@ _2000, _2100 = 946_684_800, 4_102_444_800
 _LOOKED_AT = 1000
 _LEAST_DIGITS = 4  # 1/2/26, Jan 2000
 _FEW = 4  # a quarter of the cells of a column, or less, may be no times though the others are
+_FEW_OF_TIMES = 2  # half of them, if the column is called a time
 _AT_FIRST = 20
 
 
@@ -135,8 +136,8 @@ def _form_of_intervals(starts: Sequence[str], stops: Sequence[str], counted: boo
 def _candidates(cells: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, dict[str, str] | None]]:
     """Columns that may be the time, the likeliest first, and how they spell it (None: not by themselves)."""
     numbers = {name for name, column in cells.items() if all(map(is_number, column))}
-    last = {name: name.rpartition(".")[2].lower() for name in cells}  # of a key inside another, as readings[].at
-    exact = sorted((name for name in cells if last[name] in _TIMES), key=lambda name: _TIMES.index(last[name]))
+    called = (name for name in cells if _last_part(name) in _TIMES)
+    exact = sorted(called, key=lambda name: _TIMES.index(_last_part(name)))
     partly = [name for name in cells if name not in exact and words_of(name)[-1:] and words_of(name)[-1] in _TIMES]
     others = [name for name in cells if name not in exact and name not in partly]
     for name in exact:
@@ -153,6 +154,11 @@ def _candidates(cells: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, dict[
     for name in (*exact, *partly):
         if name not in numbers and all(map(_CLOCK.fullmatch, cells[name])):
             yield name, _first_form(cells[name], _OF_DAY)
+
+
+def _last_part(name: str) -> str:
+    """The name of a column, or of a key inside another: readings[].at is called at."""
+    return name.rpartition(".")[2].lower()
 
 
 def words_of(name: str) -> list[str]:
@@ -244,21 +250,29 @@ def _first_form(texts: Sequence[str], forms: Sequence[str]) -> dict[str, str] | 
     return {"time_format": next((form for form in chain((first,), fitting) if _is_in_order(texts, form)), first)}
 
 
-def exceptions_to_times(cells: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
-    """The columns whose cells are times but for few, each with the first of those.
+def exceptions_to_times(cells: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Remarks on the columns whose cells are times but for few, or times that are not all spelled alike.
 
-    >>> list(exceptions_to_times({"at": ["2026-01-31", "2026-02-01", "2026-02-02", "unknown"], "n": ["1", "2", ""]}))
-    [('at', 'unknown')]
+    >>> list(exceptions_to_times({"when": ["2026-01-31", "2026-02-01", "unknown"], "n": ["1", "2", ""]}))
+    ["the cells of when are times, but 'unknown' is none: correct it, and when is the time"]
     """
     for name, column in cells.items():
         texts = list(dict.fromkeys(text for cell in column[:_LOOKED_AT] if (text := cell.strip())))
+        share = _FEW if _last_part(name) not in _TIMES else _FEW_OF_TIMES
+        counted = share == _FEW_OF_TIMES and _counts([text for text in texts if is_number(text)])
         for some in (texts[:_AT_FIRST], texts):  # to look at a thousand notes would take a second
-            others = [text for text in some if is_number(text) or time_format([text]) is None]
-            if _FEW * len(others) > len(some):
+            others = [text for text in some if not (counted if is_number(text) else time_format([text]) is not None)]
+            if share * len(others) > len(some):
                 break
         else:
-            if others and time_format([text for text in texts if text not in others]) is not None:
-                yield name, others[0]
+            times = [text for text in texts if text not in others]
+            if others and time_format(times) is not None:
+                yield f"the cells of {name} are times, but {others[0]!r} is none: correct it, and {name} is the time"
+            elif not others and (odd := next((t for t in times if time_format([times[0], t]) is None), "")):
+                yield (
+                    f"the times of {name} are spelled in different ways, as {times[0]!r} and {odd!r}: "
+                    f"spell them alike, and {name} is the time"
+                )
 
 
 def doubtful_days(texts: Sequence[str], form: str) -> str:

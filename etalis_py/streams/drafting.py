@@ -79,10 +79,7 @@ def doubts(made: dict[str, Any], samples: Samples) -> list[str]:
     lists = dict.fromkeys(name.partition("[]")[0] for name in samples.cells if "[]" in name)
     return [
         *(remark for remark in told if remark),
-        *(
-            f"the cells of {name} are times, but {text!r} is none: correct it, and {name} is the time"
-            for name, text in odd
-        ),
+        *odd,
         *names_with_braces(samples.cells),
         *(f"each element of {name} makes a row, which repeats the keys around the list" for name in lists),
     ]

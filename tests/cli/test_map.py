@@ -223,6 +223,18 @@ REMARKS = {
         "at,card,x\n2026-01-01,c1,1\n2026-01-02,c1,2\nunknown,c1,1\n2026-01-03,c1,5\n",
         "the cells of at are times, but 'unknown' is none: correct it, and at is the time",
     ),
+    "a time that is none, of few rows": (
+        "at,card,x\n2026-01-01,c1,1\nsoon,c1,2\n2026-01-03,c1,5\n",
+        "the cells of at are times, but 'soon' is none: correct it, and at is the time",
+    ),
+    "a line of names among the rows": (
+        "at,card,x\n1,c1,1\nat,card,x\n3,c1,5\n",
+        "the cells of at are times, but 'at' is none: correct it, and at is the time",
+    ),
+    "times with and without seconds": (
+        "when,card,x\n31.12.2025 10:00,c1,1\n31.12.2025 10:00:05,c1,2\n",
+        "the times of when are spelled in different ways, as '31.12.2025 10:00' and '31.12.2025 10:00:05': spell them",
+    ),
     "a column without a name": ("at,card,,x\n1,c1,7,10\n", "column 3 has no name and is left out: give it one in the"),
 }
 
@@ -235,7 +247,14 @@ def test_what_is_odd_about_rows_is_told_with_the_draft(folder: Folder, text: str
 
 
 @pytest.mark.parametrize(
-    "text", ["at,card,x\n1,c1,10\n", "at,card,x,\n1,c1,10,\n", 'at,card,x\n1,c1,"10,5 kg"\n', 'at,x\n1,"1,5"\n2,"a"\n']
+    "text",
+    [
+        "at,card,x\n1,c1,10\n",
+        "at,card,x,\n1,c1,10,\n",
+        'at,card,x\n1,c1,"10,5 kg"\n',
+        'at,x\n1,"1,5"\n2,"a"\n',
+        "x,note\n1,soon\n2,later\n",
+    ],
 )
 def test_usual_rows_are_left_without_a_remark(folder: Folder, text: str) -> None:
     folder.write("t.csv", text)
