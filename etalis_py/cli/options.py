@@ -8,9 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from etalis_rules.messages import into_utf8
-
 from etalis_py.cli.errors import UsageError
+from etalis_py.cli.query_files import decoded, refuse_stream, text_of
 
 if TYPE_CHECKING:
     from etalis_compiler.diagnostics import Diagnostic, Source
@@ -186,7 +185,7 @@ def check_streams(options: argparse.Namespace) -> None:
     """Check that there is a stream; a file of events among the queries was meant as one."""
     if not options.stream:
         for name in [options.query] if isinstance(options.query, str) else options.query:
-            _refuse_stream(name)
+            refuse_stream(name)
         raise UsageError(
             "there is no stream: name one after --stream, a file (ticks.csv, ticks.jsonl, ticks.parquet, ticks.nq), - "
             "for standard input, tcp://HOST:PORT, kafka://HOST/TOPIC, or the address of a container (http://…)"
@@ -426,40 +425,11 @@ def read_queries(names: Sequence[str], texts: Sequence[str] = ()) -> list[str | 
     queries: list[str | Source] = []
     for name in names:
         if name == "-":
-            queries.append(_decoded(sys.stdin.buffer.read(), "standard input") + "\n")
+            queries.append(decoded(sys.stdin.buffer.read(), "standard input") + "\n")
         else:
-            _refuse_stream(name)
-            queries.append(Source(_decoded(_bytes(name), name), str(Path(name))))
+            refuse_stream(name)
+            queries.append(Source(text_of(name), str(Path(name))))
     return [*queries, *(text + "\n" for text in texts)]
-
-
-def _refuse_stream(name: str) -> None:
-    """Refuse a stream's file among the queries, for example after the shell has expanded a pattern."""
-    from etalis_py.streams.sources import format_of
-
-    if format_of(name):
-        raise UsageError(
-            f"{name} is a stream by its ending, where a query is expected: write --stream before each stream, and "
-            "quote a pattern, as --stream 'data/*.csv'"
-        )
-
-
-def _bytes(name: str) -> bytes:
-    try:
-        return Path(name).read_bytes()
-    except FileNotFoundError:
-        hint = "; to give a query itself, write it after -q" if set("{ ?") & set(name) else ""
-        raise UsageError(f"there is no query file {name}{hint}") from None
-    except OSError as error:
-        raise UsageError(f"the query file {name} cannot be read: {error.strerror}") from None
-
-
-def _decoded(data: bytes, name: str) -> str:
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise UsageError(f"{name}, line {line}: a query is UTF-8 text, this is not; {into_utf8(data)}") from None
 
 
 def graph_files(program: Program) -> dict[str, list[str | Path]]:

@@ -21,8 +21,8 @@ from etalis_py.cli.errors import UsageError
 from etalis_py.connectors.reading import connect
 from etalis_py.connectors.registry import is_source, open_source, other_sources
 from etalis_py.events.checking import named_stream
-from etalis_py.events.errors import without_password
-from etalis_py.streams import DeadLetters, Follow, Stream, StreamError, merge, read_stream
+from etalis_py.events.errors import no_such_file, without_password
+from etalis_py.streams import DeadLetters, Follow, Stream, merge, read_stream
 from etalis_py.streams.csv_mapping import RowMapping, read_mapping
 from etalis_py.streams.drafting import Naming, of_file, of_frame
 from etalis_py.streams.kafka import parse_topic, read_kafka
@@ -260,7 +260,7 @@ def _open(name: str, source: str, options: Namespace, reading: Reading) -> Strea
         raise UsageError(_NAMED)
     if known == "csv" and reading.mapping is None and drafted is None:
         if is_path(source) and not Path(source).exists():
-            raise StreamError("there is no such file", source=source, hint="check the path of the stream")
+            raise no_such_file(source)
         raise UsageError(
             f"--stream {source}: a CSV stream needs --mapping FILE, which says what its columns mean; "
             f"etalis map {source} drafts one"

@@ -7,7 +7,7 @@ import os
 import re
 from pathlib import Path
 
-from etalis_rules.messages import printable
+from etalis_rules.messages import closest, printable
 
 
 class StreamError(ValueError):
@@ -38,6 +38,24 @@ class StreamError(ValueError):
             hint=self.hint,
             text=self.text or text,
         )
+
+
+def no_such_file(path: str, what: str = "stream") -> StreamError:
+    """The error for a file that is not there, with the file that is probably meant."""
+    near = name_like(path)
+    hint = f"did you mean {near}?" if near else f"check the path of the {what}"
+    return StreamError("there is no such file", source=path, hint=hint)
+
+
+def name_like(path: str) -> str:
+    """The path of the file in the same folder whose name is most like this one, "" if none is alike."""
+    folder, name = os.path.split(path)
+    try:
+        files = sorted(entry.name for entry in os.scandir(folder or ".") if entry.is_file())
+    except (OSError, ValueError):
+        return ""
+    near = closest(name, files)
+    return os.path.join(folder, near) if near else ""
 
 
 class SinkError(OSError):

@@ -35,7 +35,7 @@ from etalis_rules.terms import RDF, RDFS, XSD
 
 from etalis_py.events import SOURCE_ORDER
 from etalis_py.events.clock import UNITS, Clock, nearest
-from etalis_py.events.errors import StreamError
+from etalis_py.events.errors import StreamError, no_such_file
 from etalis_py.streams.blanks import Row
 from etalis_py.streams.draft import local_names
 from etalis_py.streams.draft_times import time_format
@@ -161,6 +161,8 @@ def read_mapping(
     name = str(mapping)
     try:
         table = tomllib.loads(Path(mapping).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise no_such_file(name, "mapping") from None
     except OSError as error:
         raise StreamError(f"the mapping cannot be read: {error.strerror}", source=name) from None
     except UnicodeDecodeError:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Protocol, TypeVar
 
-from etalis_py.events.errors import StreamError
+from etalis_py.events.errors import StreamError, no_such_file
 from etalis_py.streams.growing import Follow, FollowedFile
 from etalis_py.streams.objects import is_object, name_of, open_object
 from etalis_py.streams.sockets import Connection, is_socket
@@ -131,7 +131,7 @@ class OpenedInput:
         if isinstance(error, StreamError):
             return error.at(self.name, line)
         if isinstance(error, FileNotFoundError):
-            return StreamError("there is no such file", source=self.name, hint="check the path of the stream")
+            return no_such_file(self.name)
         if isinstance(error, (EOFError, zlib.error, gzip.BadGzipFile)):
             return StreamError(
                 f"the gzip data is damaged or cut off ({error})", source=self.name, line=line, hint="fetch it again"
@@ -205,7 +205,7 @@ def _open(path: str, follow: Follow | None) -> Any:
     try:
         file = Path(path).open("rb")  # noqa: SIM115 (the Source closes it)
     except FileNotFoundError:
-        raise StreamError("there is no such file", source=path, hint="check the path of the stream") from None
+        raise no_such_file(path) from None
     except IsADirectoryError:
         raise StreamError(
             "this is a folder", source=path, hint=f"name its files with a pattern, such as '{path.rstrip('/')}/*.nq'"

@@ -20,7 +20,7 @@ from etalis_rules.terms import iri
 
 from etalis_py.events import Triple
 from etalis_py.events.clock import TimeError, clock_of
-from etalis_py.events.errors import StreamError
+from etalis_py.events.errors import StreamError, no_such_file
 from etalis_py.streams.jsonl import NO_JSON, no_json
 from etalis_py.values.oxigraph_terms import read_turtle
 
@@ -54,7 +54,7 @@ def read_updates(path: str | os.PathLike[str], unit: str = "s") -> Iterator[Time
                 _read(number, line, source, unit) for number, line in enumerate(file, 1) if line.strip()
             )
     except FileNotFoundError:
-        raise StreamError("there is no such file", source=source, hint="check the path of the updates") from None
+        raise no_such_file(source, "updates") from None
     except (OSError, UnicodeDecodeError) as error:
         raise StreamError(f"cannot be read: {getattr(error, 'strerror', None) or error}", source=source) from None
 

@@ -334,9 +334,12 @@ def test_a_bad_line_can_be_skipped_and_is_kept(folder: Folder) -> None:
     [
         (["rising.rq"], 2, "--stream"),
         (["nowhere.rq", "--stream", "ticks.jsonl"], 2, "there is no query file nowhere.rq"),
-        ([".", "--stream", "ticks.jsonl"], 2, "cannot be read"),
+        (["risng.rq", "--stream", "ticks.jsonl"], 2, "there is no query file risng.rq; did you mean rising.rq?"),
+        ([".", "--stream", "ticks.jsonl"], 2, ". is a folder, not a query file: --queries . takes all .rq files in it"),
         (["SELECT ?x {}", "--stream", "ticks.jsonl"], 2, "write it after -q"),
         (["rising.rq", "--stream", "nowhere.nq"], 1, "nowhere.nq: there is no such file"),
+        (["rising.rq", "--stream", "./tcks.jsonl"], 1, "no such file\n  did you mean ./ticks.jsonl?"),
+        (["rising.rq", "--stream", "ticks.jsonl", "-m", "nowhere.toml"], 1, "check the path of the mapping"),
         (["rising.rq", "--stream", "nowhere.csv"], 1, "nowhere.csv: there is no such file"),
         (["rising.rq", "--stream", "*.nowhere"], 1, "no file matches"),
         (

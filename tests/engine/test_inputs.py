@@ -196,7 +196,10 @@ REFUSED = {
         Given(lambda: pd.DataFrame(ROWS), 5),
         "a mapping is the path of a TOML file, or a dict such as",
     ),
-    "a mapping that is no file": (Given(lambda: ROWS, "no.toml"), "no.toml: the mapping cannot be read"),
+    "a mapping that is no file": (
+        Given(lambda: ROWS, "no.toml"),
+        "no.toml: there is no such file\n  check the path of the mapping",
+    ),
     "a misspelt mapping": (Given(lambda: ROWS, {**MAPPING, "objekt": "{x}"}), "unknown key 'objekt' in a mapping"),
     "the arguments swapped": (Given(lambda: QUERY, None, lambda: EVENTS), "it comes first, as in run(query, stream)"),
     "a frame as a query": (
