@@ -36,6 +36,7 @@ from etalis_py.values.canonical import double_as_string
 
 _TIMES = ("time", "start", "end", "punctuate")
 _SAMPLES = 20
+_UNITS, _FINE = ("datetime64", "timedelta64"), ("[s]", "[ms]", "[us]", "[ns]")
 
 
 class Untyped(Iterator[Any]):
@@ -49,14 +50,15 @@ class Untyped(Iterator[Any]):
 
 
 def is_record(given: object) -> bool:
-    """Whether it has values by name: a dict, a row of sqlite3 or of a frame, a named tuple, a dataclass, …"""
+    """Whether it has values by name: a dict, a row of sqlite3 or of a frame, a named tuple, a dataclass, a model, …"""
     if isinstance(given, Mapping):
         return True
     kind = type(given)
     if isinstance(given, Event) or hasattr(kind, "__arrow_c_stream__"):
         return False
     by_key = hasattr(kind, "keys") and hasattr(kind, "__getitem__")
-    return by_key or hasattr(kind, "_asdict") or (is_dataclass(kind) and given is not kind)
+    by_name = hasattr(kind, "_asdict") or hasattr(kind, "model_dump")  # the latter is pydantic's
+    return by_key or by_name or (is_dataclass(kind) and given is not kind)
 
 
 def as_dict(record: Any) -> dict[Any, Any]:
@@ -65,6 +67,8 @@ def as_dict(record: Any) -> dict[Any, Any]:
         values = {key: record[key] for key in record.keys()}  # noqa: SIM118 (it may be no mapping)
     elif is_dataclass(record):
         values = {field.name: getattr(record, field.name) for field in fields(record)}
+    elif hasattr(record, "model_dump"):
+        values = record.model_dump()
     else:
         values = dict(record._asdict())
     for key, value in values.items():
@@ -80,7 +84,7 @@ def record_events(records: Iterable[Any], context: StreamContext, reading: JsonO
     reading = replace(reading, cell=untyped_cell if isinstance(records, (csv.DictReader, Untyped)) else native_cell)
     for number, given in enumerate(records, 1):
         if not is_record(given):
-            hint = "a mapping is for rows with names, such as dicts; for a plain row: dict(zip(names, row))"
+            hint = how_to_name(given)
             if isinstance(given, os.PathLike):
                 hint = "for several files give a pattern, such as 'data/*.csv', or merge([read_stream(…), …])"
             raise StreamError(f"{given!r} ({type(given).__name__}) has no values by name", line=number, hint=hint)
@@ -93,6 +97,17 @@ def record_events(records: Iterable[Any], context: StreamContext, reading: JsonO
             raise error.at("", number, repr(given)) from None
     if context.warning:
         warnings.warn(context.warning, stacklevel=2)
+
+
+def how_to_name(row: Any) -> str:
+    """How the values of something that has none by name get names."""
+    if isinstance(row, (tuple, list)):
+        named = "for a plain row: dict(zip(names, row))"
+    elif hasattr(row, "__dict__") and not isinstance(row, type):
+        named = "for objects: [vars(row) for row in rows]"
+    else:
+        return "a mapping is for rows with names, such as dicts"
+    return f"a mapping is for rows with names, such as dicts; {named}"
 
 
 def record_event_items(
@@ -184,9 +199,11 @@ def _arrow_cell(value: Any, name: str) -> str:
 
     from etalis_py.streams.columns.native_literals import literal_of
 
-    if type(value).__name__ in ("datetime64", "timedelta64") and str(value) == "NaT":  # of which Arrow wants the unit
+    if type(value).__name__ in _UNITS and str(value) == "NaT":  # of which Arrow wants the unit
         return ""
     try:
+        if type(value).__name__ in _UNITS and not str(value.dtype).endswith(_FINE):  # units that Arrow has not
+            value = value.astype(f"{type(value).__name__}[s]")
         scalar = pa.scalar(value, _finer(value), from_pandas=True)
         if isinstance(scalar, pa.TimestampScalar) and scalar.type.tz is not None:
             scalar = scalar.cast(pa.timestamp(scalar.type.unit, "UTC"))

@@ -8,7 +8,7 @@ from typing import Any
 
 from etalis_py.events import Event
 from etalis_py.streams.drafting import Naming
-from etalis_py.streams.records import as_dict, how_to_read, is_record
+from etalis_py.streams.records import as_dict, how_to_name, how_to_read, is_record
 from etalis_py.streams.sources import Burst
 from etalis_py.streams.stream import Stream
 from etalis_py.streams.timing import Idle, Punctuation
@@ -67,6 +67,13 @@ def refusal(given: Any) -> str:
         return f"{type(given).__name__} is no table: make a frame of it, with names for its columns, and give mapping=…"
     if type(given).__name__ == "LazyFrame":
         return "a LazyFrame of polars has no rows yet: give frame.collect(), with time=… and subject=…, or mapping=…"
+    if hasattr(given, "__aiter__"):
+        return (
+            f"{shown(given)} is asynchronous, and nothing here waits for it: async for row in rows: "
+            "engine.push(row, time=…, subject=…), or engine.push(event)"
+        )
+    if hasattr(given, "__await__"):
+        return f"{shown(given)} is a coroutine that has not run: await it, and give what it returns"
     if hasattr(given, "queries") and hasattr(given, "explain"):
         return "expected a stream, found a program; the program comes first: run(program, stream)"
     return f"expected a stream of events, found {shown(given)}: {_WANTED}"
@@ -93,7 +100,7 @@ def refusal_of_items(item: Any, mapping: Any) -> str:
             "[dict(zip(names, row)) for row in rows]"
         )
     if mapping is not None:
-        return f"{shown(item)} has no values by name: a mapping is for rows with names, such as dicts"
+        return f"{shown(item)} has no values by name: {how_to_name(item)}"
     return f"{shown(item)} is no event: {_WANTED}"
 
 

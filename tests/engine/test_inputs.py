@@ -7,7 +7,7 @@ import io
 import re
 import sqlite3
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -48,6 +48,25 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("q.rq").write_text(QUERY)
 
 
+class Plain:
+    """An object with attributes, which is no record."""
+
+    def __init__(self, row: dict[str, Any]) -> None:
+        self.row = row
+
+
+class Model(Plain):
+    """Has its values as a model of pydantic has them."""
+
+    def model_dump(self) -> dict[str, Any]:
+        return self.row
+
+
+async def later() -> AsyncIterator[dict[str, Any]]:
+    for row in ROWS:
+        yield row
+
+
 @dataclass(frozen=True)
 class Given:
     """What is given (by a function, since iterators are used up), with which mapping, and with what as the program."""
@@ -86,6 +105,7 @@ TAKEN = {
     "dicts in the wrong order": Given(lambda: ROWS[::-1], MAPPING),
     "a generator of dicts": Given(lambda: (row for row in ROWS), MAPPING),
     "rows of SQL": Given(rows_of_sqlite, MAPPING),
+    "models of pydantic": Given(lambda: [Model(row) for row in ROWS], MAPPING),
     "rows of a frame": Given(lambda: [row for _, row in pd.DataFrame(ROWS).iterrows()], MAPPING),
     "a frame of pandas": Given(lambda: pd.DataFrame(ROWS), MAPPING),
     "a frame of polars": Given(lambda: pl.DataFrame(ROWS), MAPPING),
@@ -114,6 +134,17 @@ def test_what_is_empty_has_no_match() -> None:
 def test_a_frame_of_the_flat_form_needs_no_mapping() -> None:
     for frame in (FLAT, pa.Table.from_pandas(FLAT), pl.DataFrame(FLAT.to_dict("list"))):
         assert [m["x"] for m in run(QUERY, frame)] == [7]
+
+
+def test_an_index_with_times_and_without_a_name_is_told() -> None:
+    frame = pd.DataFrame({"c": ["a"], "x": [1]}, pd.to_datetime(["2026-01-30"]))
+    advice = "the index has times, but no name: frame.rename_axis('at') gives it one, and it is the time"
+    with pytest.warns(UserWarning, match=re.escape(advice)):
+        run("SELECT ?x { ?c :x ?x }", frame)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        [match] = run("SELECT ?x { ?c :x ?x }", frame.rename_axis("at"), time="at", subject="c")
+    assert match.start == "2026-01-30T00:00:00Z"
 
 
 REFUSED = {
@@ -156,6 +187,12 @@ REFUSED = {
     "tuples like events": (Given(lambda: [(1, 1, (), "", "")]), "is no event: give event(':a :price 3', 5)"),
     "tuples with a mapping": (Given(lambda: [(1, "a", 1)], MAPPING), "[dict(zip(names, row)) for row in rows]"),
     "numbers": (Given(lambda: [1, 2]), "1 (int) is no event: give a list of event("),
+    "an asynchronous iterator": (Given(later), "async for row in rows: engine.push(row, time=…, subject=…)"),
+    "objects": (Given(lambda: [Plain(ROWS[0])], MAPPING), "for objects: [vars(row) for row in rows]"),
+    "an iterator of objects": (
+        Given(lambda: iter([Plain(ROWS[0])]), MAPPING),
+        "for objects: [vars(row) for row in rows]",
+    ),
     "dicts and something else": (Given(lambda: [*ROWS, 5], MAPPING), "the records:3: 5 (int) has no values by name"),
     "dicts with other keys": (
         Given(lambda: [{**row, "y": 1} for row in ROWS], {**MAPPING, "object": "{z}"}),

@@ -24,4 +24,7 @@ def frame_samples(batch: pa.RecordBatch) -> Samples:
             continue
         if pa.types.is_timestamp(column_field.type):
             moments.append(column_field.name)
+    indexes = (one for one in head.schema if one.name.startswith("__index_level_"))  # as pandas calls them
+    if not moments and any(pa.types.is_timestamp(one.type) for one in indexes):
+        remarks.append("the index has times, but no name: frame.rename_axis('at') gives it one, and it is the time")
     return Samples(cells, moments, remarks=tuple(remarks))
