@@ -11,6 +11,7 @@ from .lexing import Token, words
 _BETWEEN = "between two values is ?x >= 5 && ?x <= 7"
 _MISSING = "a value that is missing is !BOUND(?x), one that is there BOUND(?x)"
 _TEXTS = 'texts are compared with STRSTARTS(?x, "a"), CONTAINS(?x, "a"), STRENDS(?x, "a") or REGEX(?x, "^a")'
+_PATTERN = "the pattern stands in braces: WHERE { EVENT { ?thing :price ?x } FILTER (?x > 5) }"
 _ORDER = "the order is WHERE, WITHIN, GROUP BY, HAVING, ORDER BY, LIMIT, OFFSET"
 
 
@@ -44,6 +45,13 @@ _HABITS = (
     _habit("", "EXISTS", "inside a condition, NOT is written '!': !(?x > 5)", after="NOT$"),
     _habit(",", "WHERE", "selected columns are separated by spaces: SELECT ?c ?p"),
     _habit(r"TOP\s{1,9}\d", "ISTREAM", "the first five are LIMIT 5, at the end"),
+    _habit(
+        r"[\w?]",
+        "{",
+        "the pattern stands in braces: WHERE { EVENT { ?thing :price ?x } FILTER (?x > 5) }",
+        after="^WHERE$",
+    ),
+    _habit(r"\?", "AS", "a computed column is written (expression AS ?name)", after=r"\)$"),
     _habit(r"WHERE\b(?!\s{0,9}\{)", "}", "a condition is a filter: FILTER (?x > 5)"),
     _habit(r"(?:GROUP|HAVING|ORDER|LIMIT)\b", "USING OFFSET LIMIT", _ORDER),
     _habit("", "(", "the direction stands before: ORDER BY DESC(?c)", after="^(?:ASC|DESC)$"),

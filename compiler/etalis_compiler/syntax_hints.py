@@ -86,6 +86,8 @@ _AGGREGATED = "the aggregates are COUNT, SUM, MIN, MAX, AVG, SAMPLE and GROUP_CO
 _COMMENT = re.compile(r"//|/\*|--")
 _OPEN_IRI = re.compile(r"<[A-Za-z][\w+.-]{0,20}:[^<>\s]{1,999}(?=\s|\Z)")
 _AFTER_COMMA = re.compile(r",\s{0,9}[^\s,]{1,99}\s{1,9}\Z")
+_APART = re.compile(r"\s{1,9}(\w{1,99})")
+_LISTS = "after ',' comes another object, after ';' another property; a triple ends with '.'"
 _FILE = re.compile(r"[^\s{}<>]{1,255}\.(?:rq|sparql|txt)")
 _PAIRS = {"{": "}", "(": ")", "[": "]"}
 
@@ -212,9 +214,13 @@ def _hint(token: Token, last: Token | None, accepted: set[str], before: set[str]
             if after == "(":
                 return f"there is no function {text}(); {_AGGREGATED}"
         return f"a variable begins with '?' (?{text}), a name of the vocabulary with ':' (:{text})"
+    if text == ":" and (name := _APART.match(source.text, token.end)):
+        return f"a name follows its ':' without a blank: :{name[1]}"
     if "." in accepted and "VAR" not in accepted and token.type in _TERM:
         listed = _AFTER_COMMA.search(source.text[max(0, token.start - 200) : token.start])
-        return "after ',' comes another object; a triple ends with '.'" if listed else "end the triple before with '.'"
+        return _LISTS if listed else "end the triple before with '.'"
+    if token.type == "STRING" and accepted >= _PATH:
+        return "a property is a name of the vocabulary, as :price, or an IRI"
     if "DURATION" in accepted:
         return DURATIONS
     if upper in _JOINED and "}" in accepted:

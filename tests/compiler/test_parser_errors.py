@@ -252,7 +252,10 @@ PLAIN = "SELECT ?c WHERE { ?c :p ?x }"
             "SELECT ?c { ?c :p ?x FILTER (getDURATION() < 5 s) }",
             'in an expression a length of time is a literal, such as "PT5S"^^xsd:duration',
         ),
-        ("SELECT ?c { ?c a :Firm, ?c :p ?x }", "after ',' comes another object; a triple ends with '.'"),
+        (
+            "SELECT ?c { ?c a :Firm, ?c :p ?x }",
+            "after ',' comes another object, after ';' another property; a triple ends with '.'",
+        ),
         ("rising.rq", "this is the name of a file, which is given without -q: etalis run rising.rq"),
     ],
 )

@@ -69,6 +69,16 @@ def test_conditions(condition: str, hint: str) -> None:
             "patterns that share a variable are joined: { A } AND { B } in any order, { A } SEQ { B } one after the "
             "other",
         ),
+        (
+            "SELECT * FROM ticks WHERE price > 10",
+            "the pattern stands in braces: WHERE { EVENT { ?thing :price ?x } FILTER (?x > 5) }",
+        ),
+        (
+            "SELECT ?c WHERE ?c :price 10",
+            "the pattern stands in braces: WHERE { EVENT { ?thing :price ?x } FILTER (?x > 5) }",
+        ),
+        ("SELECT (SUM(?x) ?s) WHERE { ?c :p ?x }", "a computed column is written (expression AS ?name)"),
+        ("SELECT ?c (SUM(?x)) WHERE { ?c :p ?x }", "a computed column is written (expression AS ?name)"),
         ("SELECT TOP 5 ?c { ?c :p ?x }", "the first five are LIMIT 5, at the end"),
         ("SELECT ?c { EVENT ( ?c :p ?x ) }", "a pattern stands in braces: EVENT { … }"),
         ("SELECT COUNT(?p) WHERE { ?c :p ?p }", "a computed column is written (expression AS ?name)"),
@@ -76,6 +86,18 @@ def test_conditions(condition: str, hint: str) -> None:
 )
 def test_clauses(text: str, hint: str) -> None:
     assert fault(text).hint == hint
+
+
+@pytest.mark.parametrize(
+    ("pattern", "hint"),
+    [
+        ("?c :p ?x, :q ?y", "after ',' comes another object, after ';' another property; a triple ends with '.'"),
+        ("?c :p ?x : q ?y", "a name follows its ':' without a blank: :q"),
+        ("?c 'p' ?x", "a property is a name of the vocabulary, as :price, or an IRI"),
+    ],
+)
+def test_properties(pattern: str, hint: str) -> None:
+    assert fault(f"SELECT * {{ {pattern} }}").hint == hint
 
 
 def test_what_is_right_is_not_explained() -> None:
