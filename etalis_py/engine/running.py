@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from datetime import datetime
@@ -24,6 +23,7 @@ from etalis_py.engine.tie_order import tie_order
 from etalis_py.engine.unseen_names import UnseenNames
 from etalis_py.events import Event
 from etalis_py.events.clock import micros_of
+from etalis_py.events.errors import warn_caller
 from etalis_py.kernel.frames import Decimals, Look, Tabular, Terms
 from etalis_py.kernel.matches import Match, Matches, Revised, join_matches
 from etalis_py.kernel.options import EngineOptions
@@ -243,7 +243,7 @@ class Run(Tabular, Iterator[Match]):
             told.update(self._stream.doubts)
         every = dict.fromkeys((*map(str, program.can_never_match()), *self.warnings))
         if reasons := [reason for reason in every if reason not in told]:
-            warnings.warn(self._nothing(reasons), stacklevel=2)
+            warn_caller(self._nothing(reasons))
 
     @staticmethod
     def _tell_doubts(stream: Stream) -> bool:
@@ -253,7 +253,7 @@ class Run(Tabular, Iterator[Match]):
         """
         doubts = stream.doubts
         for doubt in doubts:
-            warnings.warn(doubt, stacklevel=2)
+            warn_caller(doubt)
         return bool(doubts)
 
     @property
@@ -457,14 +457,14 @@ def run(
         engine = engine_on_cores(engine, shared, cores, compiled)
         make = partial(driver_on_cores, shared)
         if not shared.is_any:
-            warnings.warn(str(shared), stacklevel=2)
+            warn_caller(str(shared))
     if idle := without_use(compiled, engine.options):
-        warnings.warn(idle, stacklevel=2)
+        warn_caller(idle)
     if isinstance(stream, Unread):
         stream.show = engine.show_times
     for slip in compiled.can_never_match(checked=False):
-        warnings.warn(str(slip), stacklevel=2)
-    census = UnseenNames(compiled, lambda text: warnings.warn(text, stacklevel=2), ties=engine.options.ties)
+        warn_caller(str(slip))
+    census = UnseenNames(compiled, warn_caller, ties=engine.options.ties)
     keeper = None
     if lasting.get("checkpoint") is not None:
         reading = reading_of(mapping, time, subject)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import re
+import sys
+import warnings
 from pathlib import Path
 
 from etalis_rules.messages import closest, printable
@@ -38,6 +40,14 @@ class StreamError(ValueError):
             hint=self.hint,
             text=self.text or text,
         )
+
+
+def warn_caller(text: str) -> None:
+    """Warn at the line outside this package that led here, however deep the reading of a stream is by then."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, stacklevel=level)
 
 
 def no_such_file(path: str, what: str = "stream") -> StreamError:
@@ -74,6 +84,7 @@ class ClosedPipe(SinkError):
     """The reader of our output has closed it (``etalis run … | head``): a reason to stop quietly, not a failure."""
 
 
+_PACKAGE = str(Path(__file__).parents[1]) + os.sep
 PASSWORD = "a password does not belong in an address, where others see it"
 _BEFORE_HOST = re.compile(r"^((?:\w+:)?\w[\w+.-]*://)([^/:@?#]*):[^/?#]*@")
 _SETTING = re.compile(r"(?<=[?&])[\w.]*password=[^&#]*&?")

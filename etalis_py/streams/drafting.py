@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import csv
 import os
-import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from etalis_py.events.errors import StreamError
+from etalis_py.events.errors import StreamError, warn_caller
 from etalis_py.streams.draft import ROW, ROWS, Samples, draft, in_one_line
 from etalis_py.streams.draft_times import doubtful_days, exceptions_to_times
 from etalis_py.streams.jsonl import has_triples
@@ -38,7 +37,7 @@ class Naming(NamedTuple):
             made = self.drafted(samples)
         except StreamError as error:
             raise error.at(source, 0) from None
-        tell = notice or (lambda text: warnings.warn(text, stacklevel=6))
+        tell = notice or warn_caller
         if guess := self.told(made):
             tell(f"{source}: there is no mapping, so one is drafted: {guess}")
         for remark in (*samples.remarks, *doubts(made, samples)):

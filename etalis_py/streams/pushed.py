@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
 from etalis_py.events.clock import Clock
-from etalis_py.events.errors import StreamError
+from etalis_py.events.errors import StreamError, warn_caller
 from etalis_py.streams.drafting import Naming
 from etalis_py.streams.elements import Item, StreamContext
 from etalis_py.streams.formats import json_reading
@@ -58,7 +57,7 @@ class PushedRecords:
         except StreamError as error:
             raise error.at(_SOURCE, 0, repr(given)) from None
         if context.lists != lists:
-            warnings.warn(context.left_out, stacklevel=4)
+            warn_caller(context.left_out)
         if self._clock is None and context.times.clock is not None:
             self._clock = context.times.clock
             self._shown(self._clock)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import os
-import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from datetime import date
@@ -22,7 +21,7 @@ from etalis_rules.terms import literal
 
 from etalis_py.events import Event
 from etalis_py.events.clock import Clock, nearest, render_datetime
-from etalis_py.events.errors import StreamError
+from etalis_py.events.errors import StreamError, warn_caller
 from etalis_py.events.times import micros_of
 from etalis_py.streams.csv_mapping import RowMapping
 from etalis_py.streams.draft import ROW, draft
@@ -96,7 +95,7 @@ def record_events(records: Iterable[Any], context: StreamContext, reading: JsonO
         except StreamError as error:
             raise error.at("", number, repr(given)) from None
     if context.warning:
-        warnings.warn(context.warning, stacklevel=2)
+        warn_caller(context.warning)
 
 
 def how_to_name(row: Any) -> str:

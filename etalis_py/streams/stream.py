@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from etalis_py.events.clock import Clock, ClockRender
-from etalis_py.events.errors import StreamError
+from etalis_py.events.errors import StreamError, warn_caller
 from etalis_py.streams.elements import Blocks, Counters, Item, StreamContext, doubt_beside, in_lists
 from etalis_py.streams.options import ReadOptions
 from etalis_py.streams.origin import Origin
@@ -354,7 +353,7 @@ class Stream:
 
             bulk = reader if size >= LOOKED_AT or self._in_columns else None
             text = f"{self.source}: not in order of time, so sorted first"
-            tell = notice or (lambda text: warnings.warn(text, stacklevel=2))
+            tell = notice or warn_caller
             try:
                 chunks = in_lists(items) if bulk is None else bulk()
                 yield from in_order(chunks, lambda: tell(text), self._contexts[0].among)

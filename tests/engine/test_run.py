@@ -71,3 +71,14 @@ def test_options_of_windows_are_told_where_no_query_has_one(options: Any, told: 
     events = [event(":c :p 1", 1), event(":c :p 2", 2)]
     with pytest.warns(UserWarning, match=told):
         assert len(list(run(QUERY, events, **options))) == 1
+
+
+def test_a_warning_names_the_line_that_asked_for_the_matches() -> None:
+    late_row: dict[str, Any] = {"at": 1, "c": "a", "tags": ["x"]}
+    unsorted = [{"at": 2, "c": "a", "x": 1}, {"at": 1, "c": "a", "x": 2}]
+    query = "SELECT ?y { ?c :y ?y }"
+    runs: list[Any] = [run(query, rows, time="at", subject="c") for rows in (unsorted, [late_row])]
+    for one in runs:
+        with pytest.warns(UserWarning, match="sorted|no matches") as caught:
+            one.to_dicts()
+        assert {warning.filename for warning in caught} == {__file__}
