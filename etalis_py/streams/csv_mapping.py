@@ -41,7 +41,7 @@ from etalis_py.streams.draft import local_names
 from etalis_py.streams.draft_times import time_format
 from etalis_py.streams.elements import Item, StreamContext, withdrawn
 from etalis_py.streams.message_elements import message_events
-from etalis_py.streams.templates import Cells, RowTemplate, Typed, read_template, text_template
+from etalis_py.streams.templates import Cells, RowTemplate, Typed, brace_alone, read_template, text_template
 from etalis_py.streams.timing import PROV, Span
 
 _KEYS = frozenset(("subject", "predicate", "object", "triple", "prefixes", "time", "time_format", "time_zone"))
@@ -229,8 +229,8 @@ def _compile(table: Mapping[str, Any], name: str, known: Mapping[str, str]) -> R
         raise refuse("'time' must be one template, or a list of two (start and end)")
     time_templates = tuple(map(text_template, times))
     for text, one in zip(times, time_templates, strict=True):
-        if set("{}") & set("".join(one.parts[::2])):
-            raise refuse(f"'time': a brace of {text!r} has no partner", 'a column is written "{at}"')
+        if odd := brace_alone(text):
+            raise refuse(f"'time': {odd}", 'a column is written "{at}"')
         if text and not one.holes and not re.search(r"\d", text):
             raise refuse(f"'time': {text!r} is neither a time nor a column", f'a column is written "{{{text}}}"')
     used.update(hole for one in time_templates for hole in one.holes)

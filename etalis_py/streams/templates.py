@@ -141,11 +141,19 @@ def text_template(text: str) -> RowTemplate:
     return RowTemplate("text", tuple(HOLE.split(text)))
 
 
+def brace_alone(text: str) -> str:
+    """What is wrong with a template if a brace in it has no partner, or ""."""
+    return f"a brace of {text!r} has no partner" if set("{}") & set("".join(HOLE.split(text)[::2])) else ""
+
+
 def read_template(
     text: str, prefixes: Mapping[str, str], missing: frozenset[str], position: str, comma: bool = False
 ) -> RowTemplate:
     """The template of a subject, predicate, object, graph or stream; ValueError if it is not one."""
     is_object = position == "object"
+    quotes = _LITERAL.fullmatch(text)
+    if not quotes and (odd := brace_alone(text)):
+        raise ValueError(f"{odd}; a column is written {{price}}")
     if text.startswith("<") and text.endswith(">"):
         parts = tuple(HOLE.split(text[1:-1]))
         if (parts[0] or len(parts) == 1) and not _ABSOLUTE.match(parts[0]):
@@ -155,7 +163,6 @@ def read_template(
         if position in ("predicate", "stream"):
             raise ValueError(f"a blank node cannot be a {position}")
         return RowTemplate("blank", tuple(HOLE.split(text[2:])), missing)
-    quotes = _LITERAL.fullmatch(text)
     if quotes:
         if not is_object:
             raise ValueError(f"a literal cannot be a {position}")
@@ -169,7 +176,9 @@ def read_template(
     if colon and re.fullmatch(r"[A-Za-z][\w.-]*", prefix) and not local.startswith(("//", " ")) and not is_object:
         raise ValueError(f"unknown prefix {prefix!r}; add it under [prefixes], or write <…> around an IRI")
     if not is_object:
-        how = "write <…> around it" if colon or text.startswith("{") else f"write :{text} for a name as in a query"
+        how = f"write :{text} for a name as in a query"
+        if colon or text.startswith("{"):
+            how = "write <…> around it" + f", or :{text} for a name as in a query" * (not colon)
         raise ValueError(f"{text!r} is not an IRI; {how}")
     return RowTemplate("comma" if comma else "bare", tuple(HOLE.split(text)), missing)
 

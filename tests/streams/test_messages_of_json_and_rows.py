@@ -193,7 +193,10 @@ def test_triples_without_any_subject_are_refused(stream) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"subject": "{Symbol}"}, "is not an IRI; write <…> around it"),
+        ({"subject": "{Symbol}"}, "is not an IRI; write <…> around it, or :{Symbol} for a name as in a query"),
+        ({"subject": ":{Symbol"}, "'subject': a brace of ':{Symbol' has no partner; a column is written {price}"),
+        ({"object": "Close}"}, "'object': a brace of 'Close}' has no partner; a column is written {price}"),
+        ({"object": '"{Close} }"'}, None),
         ({"subject": "ey:{Symbol}"}, "unknown prefix 'ey'"),
         ({"predicate": ""}, "'predicate' must be a text"),
         ({"predicate": "price"}, "'price' is not an IRI; write :price for a name as in a query"),
