@@ -32,6 +32,8 @@ _BYTES = 1 << 18
 _DELIMITERS = ",;\t|"
 _FLAT = ("end", "s", "p", "o")
 _THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+")
+_AMOUNT = r"[+-]?[0-9][0-9.,]*"
+_WITH_SIGN = re.compile(rf"[$€£¥]\s?{_AMOUNT}|{_AMOUNT}\s?[$€£¥%]")
 _decode = msgspec.json.Decoder(float_hook=Number).decode
 
 
@@ -124,6 +126,7 @@ def _is_table(text: str) -> bool:
 def csv_samples(text: str, name: str) -> Samples:
     """The samples of a text of CSV."""
     first = text.partition("\n")[0]
+    _refuse_what_is_no_header(first)
     delimiter = max(_DELIMITERS, key=lambda mark: (first.count(mark), mark == ","))
     rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row][: ROWS + 1]
     if not rows:
@@ -140,6 +143,7 @@ def csv_samples(text: str, name: str) -> Samples:
     commas = [name for name, column in cells.items() if _has_commas(column)]
     decimal = "," if commas and delimiter != "," else ""
     remarks = [*_header_remarks(columns, whole), *(_comma_remark(name, cells[name], decimal) for name in commas)]
+    remarks += [remark for name, column in cells.items() if (remark := _sign_remark(name, column))]
     return Samples(
         cells,
         delimiter="" if usual else delimiter,
@@ -147,6 +151,15 @@ def csv_samples(text: str, name: str) -> Samples:
         remarks=tuple(remarks),
         refused=tuple(_names_twice(columns)),
     )
+
+
+def _refuse_what_is_no_header(first: str) -> None:
+    """Raise StreamError if the first line of CSV is JSON, or Excel's ``sep=;``."""
+    line = first.removeprefix("\ufeff").strip()
+    if line.startswith(('{"', '[{"')):
+        raise StreamError("this is JSON, and not CSV", hint="give the file an ending that tells: .jsonl")
+    if line.lower().startswith("sep=") and len(line) <= len("sep=;"):
+        raise StreamError(f"the first line, {line}, tells Excel the delimiter: it names no columns", hint="remove it")
 
 
 def _header_remarks(columns: list[str], rows: list[list[str]]) -> Iterator[str]:
@@ -185,6 +198,17 @@ def _comma_remark(name: str, column: list[str], decimal: str) -> str:
         else 'its values are texts; decimal = "," in a mapping reads them as numbers'
     )
     return f"{name} has decimal commas, as in {shown}: {read}"
+
+
+def _sign_remark(name: str, column: list[str]) -> str:
+    """What is told of amounts of money and of percentages, "" if a column has something else."""
+    there = [cell.strip() for cell in column if cell.strip()]
+    if not there or not all(map(_WITH_SIGN.fullmatch, there)):
+        return ""
+    return (
+        f"{name} has a sign beside its numbers, as in {there[0]}: such values are texts; leave the sign out, or take "
+        'the number in the query: xsd:decimal(REPLACE(?x, "[^0-9.-]", ""))'
+    )
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:

@@ -210,6 +210,21 @@ def lz4(data: bytes) -> bytes:
     return packed
 
 
+@pytest.mark.parametrize(
+    ("text", "refusal"),
+    [
+        ('{"at": 1, "price": 10}\n', "this is JSON, and not CSV\n  give the file an ending that tells: .jsonl"),
+        ("sep=;\nat;price\n1;10\n", "the first line, sep=;, tells Excel the delimiter: it names no columns\n  remove"),
+    ],
+)
+def test_a_first_line_that_names_no_columns_is_refused(folder: Folder, text: str, refusal: str) -> None:
+    folder.write("t.csv", text)
+    assert f"etalis: t.csv: {refusal}" in folder.etalis("map", "t.csv", code=1).stderr
+    for named in ([], ["--time", "at", "--subject", "_:row"]):
+        done = folder.etalis("run", "-q", "SELECT * { ?s ?p ?o }", "-s", "t.csv", *named, code=1)
+        assert f"etalis: t.csv: {refusal}" in done.stderr
+
+
 REMARKS = {
     "no line of names": ("1,c1,10\n2,c2,20\n", "the first line, 1, c1, 10, is taken for the names of the columns"),
     "decimal commas": ("at;card;x\n1;c1;10,5\n2;c2;7\n", "x has decimal commas, as in 10,5: they are read as numbers"),
@@ -219,6 +234,11 @@ REMARKS = {
         "x has commas in its numbers, as in 1,090: such values are texts",
     ),
     "between tabs": ("at\tcard\tx\n1\tc1\t1.210,5\n", "x has decimal commas, as in 1.210,5: they are read as numbers"),
+    "dollars": (
+        "at,card,x\n1,c1,$9\n2,c2,$12.50\n",
+        "x has a sign beside its numbers, as in $9: such values are texts",
+    ),
+    "percentages": ("at,card,x\n1,c1,\n2,c2,12 %\n", "x has a sign beside its numbers, as in 12 %: such values are"),
     "a time that is none": (
         "at,card,x\n2026-01-01,c1,1\n2026-01-02,c1,2\nunknown,c1,1\n2026-01-03,c1,5\n",
         "the cells of at are times, but 'unknown' is none: correct it, and at is the time",
@@ -254,6 +274,7 @@ def test_what_is_odd_about_rows_is_told_with_the_draft(folder: Folder, text: str
         'at,card,x\n1,c1,"10,5 kg"\n',
         'at,x\n1,"1,5"\n2,"a"\n',
         "x,note\n1,soon\n2,later\n",
+        "at,card,x\n1,c1,$9\n2,c2,n/a\n",
     ],
 )
 def test_usual_rows_are_left_without_a_remark(folder: Folder, text: str) -> None:
