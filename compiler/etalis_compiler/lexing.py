@@ -239,4 +239,5 @@ def _unreadable(source: Source, place: int) -> Exception:
         hint = "a text stands between straight quotes, as \"acme\" or 'acme'"
     else:
         message = f"the character {char!r} (U+{ord(char):04X}) means nothing in a query"
+        hint = "the remainder of ?x by 2 is ?x - 2 * FLOOR(?x / 2)" if char == "%" else ""
     return source.error("syntax", message, place, place + 1, hint=hint)

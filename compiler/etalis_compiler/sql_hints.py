@@ -51,17 +51,27 @@ _HABITS = (
         "the pattern stands in braces: WHERE { EVENT { ?thing :price ?x } FILTER (?x > 5) }",
         after="^WHERE$",
     ),
+    _habit(r"\)", "* DISTINCT", "rows are counted by COUNT(*), the values of a variable by COUNT(?x)", after=r"\($"),
+    _habit(r"\?\s", "&&", "one of two values is IF(?x > 5, 1, 2)"),
+    _habit(r"\{", ")", "groups stand in braces: { { … } SEQ { … } } WITHIN 10 s", after="^(?:EVENT|SEQ|NEXT)$"),
     _habit(r"\?", "AS", "a computed column is written (expression AS ?name)", after=r"\)$"),
     _habit(r"WHERE\b(?!\s{0,9}\{)", "}", "a condition is a filter: FILTER (?x > 5)"),
     _habit(r"(?:GROUP|HAVING|ORDER|LIMIT)\b", "USING OFFSET LIMIT", _ORDER),
     _habit("", "(", "the direction stands before: ORDER BY DESC(?c)", after="^(?:ASC|DESC)$"),
 )
+_HAVING = re.compile(r"\bHAVING\s{1,9}\w{1,99}\s{0,9}\([^()]{0,99}\)\s{0,9}\Z", re.IGNORECASE)
+_DISTINCT = re.compile(r"\bSELECT\s{1,9}DISTINCT\s{0,9}\((\s{0,9}\?\w{1,99})\s{0,9}\)\s{0,9}\Z", re.IGNORECASE)
 _KEYS = re.compile(r"\b(GROUP|ORDER)\s{1,9}BY\b", re.IGNORECASE)
 
 
 def sql_hint(token: Token, last: Token | None, accepted: set[str], source: Source) -> str:
     """How to say what a writer of SQL meant by a token that does not fit, or the empty string."""
     previous = last.text if last else ""
+    before = source.text[max(0, token.start - 400) : token.start]
+    if "AS" in accepted and (distinct := _DISTINCT.search(before)):
+        return f"DISTINCT takes no parentheses: SELECT DISTINCT {distinct[1].strip()}"
+    if _HAVING.search(before):
+        return "the condition stands in parentheses: HAVING (COUNT(*) > 5)"
     for habit in _HABITS:
         if habit.fits & accepted and habit.after.search(previous) and habit.here.match(source.text, token.start):
             return habit.advice

@@ -39,6 +39,8 @@ ABSENT = "a value that is missing is !BOUND(?x), one that is there BOUND(?x)"
             "?p LIKE 'a%'",
             'texts are compared with STRSTARTS(?x, "a"), CONTAINS(?x, "a"), STRENDS(?x, "a") or REGEX(?x, "^a")',
         ),
+        ("?p > 5 ? 1 : 0", "one of two values is IF(?x > 5, 1, 2)"),
+        ("?p % 2 = 0", "the remainder of ?x by 2 is ?x - 2 * FLOOR(?x / 2)"),
         ("CASE WHEN ?p > 5 THEN 1 ELSE 2 END", "cases are IF(?x > 5, 1, 2)"),
     ],
 )
@@ -79,6 +81,19 @@ def test_conditions(condition: str, hint: str) -> None:
         ),
         ("SELECT (SUM(?x) ?s) WHERE { ?c :p ?x }", "a computed column is written (expression AS ?name)"),
         ("SELECT ?c (SUM(?x)) WHERE { ?c :p ?x }", "a computed column is written (expression AS ?name)"),
+        ("SELECT DISTINCT(?c) WHERE { ?c :p ?x }", "DISTINCT takes no parentheses: SELECT DISTINCT ?c"),
+        (
+            "SELECT (COUNT() AS ?n) WHERE { ?c :p ?x }",
+            "rows are counted by COUNT(*), the values of a variable by COUNT(?x)",
+        ),
+        (
+            "SELECT ?c { ?c :p ?x } GROUP BY ?c HAVING COUNT(*) > 2",
+            "the condition stands in parentheses: HAVING (COUNT(*) > 5)",
+        ),
+        (
+            "SELECT ?c { ( EVENT { ?c :p ?x } SEQ EVENT { ?c :p ?y } ) WITHIN 5 s }",
+            "groups stand in braces: { { … } SEQ { … } } WITHIN 10 s",
+        ),
         ("SELECT TOP 5 ?c { ?c :p ?x }", "the first five are LIMIT 5, at the end"),
         ("SELECT ?c { EVENT ( ?c :p ?x ) }", "a pattern stands in braces: EVENT { … }"),
         ("SELECT COUNT(?p) WHERE { ?c :p ?p }", "a computed column is written (expression AS ?name)"),
