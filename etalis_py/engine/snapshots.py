@@ -78,6 +78,9 @@ class Snapshots(Kernel, ABC):
         ``fitted``: the programs may have changed since.  Goals of rules that are gone are left out, new rules start
         without goals, and the background is the engine's own.
         """
+        with refusals():
+            if not isinstance(data, (bytes, bytearray)):
+                raise TypeError(f"restore takes the bytes that snapshot() gave, not {data!r} ({type(data).__name__})")
         if self._revision is None:
             with refusals():
                 state, damages = self._readable(data, fitted)

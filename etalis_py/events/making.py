@@ -45,7 +45,9 @@ def event(
                 raise
             read = read_turtle(triples)
     except SyntaxError as error:
-        raise ValueError(f"{triples!r} is not Turtle: {error.msg}") from error
+        raise ValueError(
+            f"{triples!r} is not Turtle: {error.msg}; statements are as :acme :price 10 . :acme a :Firm"
+        ) from error
     bounds = tuple(time) if isinstance(time, (tuple, list)) else (time, time)
     if len(bounds) != 2:
         raise ValueError(f"an interval has two times, a start and an end, not {len(bounds)}: {time!r}")

@@ -292,6 +292,7 @@ def test_a_term_that_no_parser_takes_is_told() -> None:
     ("triples", "told"),
     [
         (":a price 3", "':a price 3' is not Turtle: price is not a valid predicate"),
+        (":a :price", "is not a valid RDF object; statements are as :acme :price 10 . :acme a :Firm"),
         (":a :price 3 .\n:b price 4 .", "is not Turtle: line 2: price is not a valid predicate"),
     ],
 )

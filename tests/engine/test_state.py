@@ -150,3 +150,11 @@ def test_a_history_keeps_its_streams() -> None:
     restored.restore(engine.snapshot())
     shown = [[m["y"] for m in [*e.push(event(":c :p 1", 3)), *e.close()]] for e in (engine, restored)]
     assert shown == [[5], [5]]
+
+
+def test_what_is_no_snapshot_at_all_is_refused_before_anything_changes() -> None:
+    engine = Engine("SELECT ?x { ?c :p ?x }")
+    given: Any = None
+    with pytest.raises(TypeError, match=r"restore takes the bytes that snapshot\(\) gave, not None \(NoneType\)"):
+        engine.restore(given)
+    assert engine.broken is None
