@@ -41,6 +41,7 @@ from .ast import (
     Term,
     TriplePattern,
     Triples,
+    Unary,
     Var,
     Within,
     keyword,
@@ -76,7 +77,7 @@ def check_document(document: Document) -> Document:
         events = _events(nodes, findings)
         weighed = []
         for node in nodes:
-            if isinstance(node, Binary | Bind | Call | In | Projection):
+            if isinstance(node, Binary | Bind | Call | Filter | In | Projection | Unary):
                 weighed.append(node)
             elif isinstance(node, Term):
                 _check_datatype(node, findings)

@@ -7,7 +7,7 @@
 * A value further back in a run than the run has elements; and a condition that looks at the new element alone, which
   the first one need not fulfil (``repeat_checks``).
 * A variable inside REPEAT, NOT or SEQ NOT that has the name of one beside it, and is another one.
-* A comparison or calculation with values of incompatible kinds, and a sum of what is no number.
+* An operation on values of kinds that it does not take (``kind_warnings``).
 * A text that is in lower or upper case only, compared with a constant in other letters: ``LANG(?x) = "en-US"``.
 
 Constructs that tolerate errors (BOUND, COALESCE, IF, ``||``) are left alone: an unbound variable may be intended there.
@@ -15,7 +15,6 @@ Constructs that tolerate errors (BOUND, COALESCE, IF, ``||``) are left alone: an
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import product
@@ -28,11 +27,8 @@ from . import ast
 from .diagnostics import Diagnostic, Source
 from .repeat_checks import asked_of_later_ones, too_far_back
 from .scope import aggregates, branch_without, conjuncts, free_variables, in_scope, is_forgiving, projected, variables
-from .value_kinds import DURATION, IRI, NUMBER, OTHER, SUBJECT, TIME, datatype_of_time, kind_of
+from .value_kinds import OTHER, kind_of
 
-_ORDERED = frozenset({"<", "<=", ">", ">="})
-_ARITHMETIC = frozenset({"+", "-", "*", "/"})
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _NOTHING: frozenset[str] = frozenset()
 _LETTERS: dict[str, Callable[[str], str]] = {
     **dict.fromkeys(("LANG", "LANGDIR", "LCASE", "MD5", "SHA1", "SHA256", "SHA384", "SHA512"), str.lower),
@@ -67,12 +63,16 @@ _SINCE_START = (
 
 
 def doubts(query: ast.Query, nodes: list[Any], source: Source, events: Events) -> Iterator[Diagnostic]:
-    """The warnings about one query; ``nodes`` are its BINDs, columns, calls and operators, wherever they stand."""
-    finder = _Finder(query, source, events, _kinds(nodes) | dict.fromkeys(_subjects(query), SUBJECT))
-    yield from finder.query(query, _NOTHING)
+    """The warnings about one query; ``nodes`` are its filters, BINDs, columns, calls and operators."""
+    if not nodes:
+        yield from _Finder(query, source, events, {}).query(query, _NOTHING)
+        return
+    from .kind_warnings import bound_kinds, kind_doubts  # a query that computes nothing does without it
+
+    kinds = bound_kinds(query)
+    yield from _Finder(query, source, events, kinds).query(query, _NOTHING)
+    yield from kind_doubts(query, source, kinds)
     for node in nodes:
-        if isinstance(node, ast.Binary):
-            yield from finder.comparison(node)
         yield from _in_other_letters(node, source)
 
 
@@ -119,7 +119,6 @@ class _Finder:
             yield from self.expression(expression, solution, "all solutions are one group")
         for aggregate in called:
             yield from self.expression(aggregate.operand, solution, f"{aggregate.name} has no value")
-            yield from self.added(aggregate)
         visible = frozenset(keys) | given if grouped else solution
         visible |= frozenset(v.name for v in query.values.variables) if query.values is not None else _NOTHING
         before_select = visible
@@ -200,10 +199,8 @@ class _Finder:
                 yield from self.group(group, given)
             case ast.Skip(inner, after=after):
                 yield from self.pattern(inner, given)
-                if after is not None and self.kind(after) not in ("", "time", OTHER):
-                    message = (
-                        f"{self._text(after)} is a {self.kind(after)} and no time, so only the first match is kept"
-                    )
+                if after is not None and (kind := kind_of(after, self.kinds)) not in ("", "time", OTHER):
+                    message = f"{self._text(after)} is a {kind} and no time, so only the first match is kept"
                     yield self._warning("type-error", message, after, "write a time of the match, such as getENDTIME()")
             case _:
                 yield from too_far_back(pattern, self.source)
@@ -273,57 +270,6 @@ class _Finder:
     def _warning(self, code: str, message: str, node: Any, hint: str = "") -> Diagnostic:
         return self.source.diagnostic("warning", code, message, node.span.start, node.span.end, hint=hint)
 
-    # --- kinds ---
-
-    def kind(self, e: ast.Expression) -> str:
-        return kind_of(e, self.kinds)
-
-    def comparison(self, node: ast.Binary) -> Iterator[Diagnostic]:
-        """A comparison or calculation with values of incompatible kinds, or with a date that is a difference."""
-        if node.operator == "-" and _DATE.fullmatch(text := self._text(node)):
-            message = f"{text} is a number here, the difference of three"
-            hint = f'a date is written "{text}"^^xsd:date, a time "{text}T00:00:00Z"^^xsd:dateTime'
-            yield self._warning("type-error", message, node, hint)
-            return
-        left, right = self.kind(node.left), self.kind(node.right)
-        if left == right == TIME:
-            left, right = datatype_of_time(node.left), datatype_of_time(node.right)
-        known = left and right and left != right and OTHER not in (left, right) and {left, right} != {SUBJECT, IRI}
-        sides = ((left, node.left), (right, node.right))
-        if node.operator in _ORDERED:
-            for kind, side in sides:
-                if kind == IRI:
-                    yield self._wrong(node, f"{self._text(side)} is an IRI, and IRIs have no order")
-                    return
-            if known:
-                yield self._wrong(node, self._differ(node, left, right), _hint(left, right))
-        elif node.operator in ("=", "!=") and known:
-            message = f"{self._differ(node, left, right)}: they are never equal"
-            yield self._warning("type-error", message, node, _hint(left, right))
-        elif node.operator in _ARITHMETIC:
-            for kind, side in sides:
-                if kind in ("text", "truth value", IRI):
-                    yield self._wrong(node, f"{self._text(side)} is a {kind}, which cannot be calculated with")
-                    return
-            if node.operator in ("+", "-") and known and NUMBER in (left, right):
-                yield self._wrong(node, self._differ(node, left, right), _hint(DURATION, NUMBER))
-
-    def added(self, aggregate: ast.Aggregate) -> Iterator[Diagnostic]:
-        """SUM and AVG of what is no number: they have no value then, and nothing else says so."""
-        operand = aggregate.operand
-        kind = "" if operand is None else self.kind(operand)
-        if operand is None or aggregate.name not in ("SUM", "AVG") or kind in ("", NUMBER, OTHER):
-            return
-        message = f"{self._text(operand)} is a {kind}, and {aggregate.name} takes numbers only: it has no value"
-        hint = f'divide it by a unit: {self._text(operand)} / "PT1S"^^xsd:dayTimeDuration' if kind == DURATION else ""
-        yield self._warning("type-error", message, operand, hint)
-
-    def _differ(self, node: ast.Binary, left: str, right: str) -> str:
-        return f"{self._text(node.left)} is a {left}, {self._text(node.right)} a {right}"
-
-    def _wrong(self, node: Any, message: str, hint: str = "") -> Diagnostic:
-        return self._warning("type-error", f"{message}: this can only be an error", node, hint)
-
     def _text(self, node: Any) -> str:
         return self.source.excerpt(node.span.start, node.span.end)
 
@@ -357,41 +303,6 @@ def _compared(node: Any) -> Iterator[tuple[Any, Any]]:
             yield from product((operand,), choices)
         case ast.Call(name, (whole, part, *_)) if name in _PARTS:
             yield whole, part
-
-
-def _subjects(query: ast.Query) -> set[str]:
-    """The variables that patterns have as subjects and nothing else binds: they are IRIs or blank nodes."""
-    subjects, others = set[str](), set[str]()
-    for node in ast.walk(query):
-        match node:
-            case ast.TriplePattern(subject, ast.Var() | ast.Term() as predicate, obj):
-                subjects |= {node.name for node in (subject,) if isinstance(node, ast.Var)}
-                others |= {node.name for node in (predicate, obj) if isinstance(node, ast.Var)}
-            case ast.TriplePattern(subject, _, obj):  # no step along a path may leave any term where it is
-                others |= {node.name for node in (subject, obj) if isinstance(node, ast.Var)}
-            case ast.Bind(variable=variable) | ast.Projection(variable, ast.Spanned()):
-                others.add(variable.name)
-            case ast.Values(variables=variables):
-                others |= {variable.name for variable in variables}
-    return subjects - others
-
-
-def _kinds(nodes: list[Any]) -> dict[str, str]:
-    """The kinds of variables: from what they are bound to, else from how they are used in calculations."""
-    kinds: dict[str, str] = {}
-    for node in nodes:
-        match node:
-            case ast.Bind(expression, variable) | ast.Projection(variable, expression) if expression is not None:
-                kinds[variable.name] = kind_of(expression, kinds)
-            case ast.Binary(operator, left, right) if operator in _ARITHMETIC:
-                for side, other in ((left, right), (right, left)):
-                    if isinstance(side, ast.Var) and kind_of(other) == NUMBER and operator in ("+", "-"):
-                        kinds.setdefault(side.name, NUMBER)
-            case ast.Binary(operator, left, right) if operator in _ORDERED:
-                for side, other in ((left, right), (right, left)):
-                    if isinstance(side, ast.Var) and kind_of(other) == NUMBER:
-                        kinds.setdefault(side.name, NUMBER)
-    return kinds
 
 
 def _hidden(node: Any) -> Iterator[tuple[Any, Any, str]]:
@@ -432,17 +343,3 @@ def _exists(e: Any) -> Iterator[ast.Exists]:
             yield here
         else:
             stack.extend(ast.children(here))
-
-
-def _hint(left: str, right: str) -> str:
-    if SUBJECT in (left, right):
-        return "the subject of a triple is an IRI: write :acme for <http://example.org/acme>"
-    if {left, right} == {"duration", "text"}:
-        return 'give the duration its type: "P30D"^^xsd:duration'
-    if {left, right} == {"duration", NUMBER}:
-        return 'write the number as a duration: "PT30S"^^xsd:duration'
-    if {left, right} == {"dateTime", "date"}:
-        return 'compare with a time of that day: "2024-01-01T00:00:00Z"^^xsd:dateTime'
-    if {left, right} == {"time", "text"}:
-        return 'give the time its type: "2024-01-01T00:00:00Z"^^xsd:dateTime'
-    return ""

@@ -1,4 +1,5 @@
-"""Finds the kind of value that an expression has (number, text …), if the query text alone determines it."""
+"""Finds the kind of value that an expression has (number, text …), if the query text alone determines it, and says
+which kinds the functions and operators take."""
 
 from __future__ import annotations
 
@@ -55,14 +56,16 @@ _CALLS = {
     **dict.fromkeys(("GETSTARTTIME", "GETENDTIME", "NOW"), TIME),
     **dict.fromkeys(("GETDURATION", "TIMEZONE"), DURATION),
     **dict.fromkeys(("STR", "LANG", "UCASE", "LCASE", "CONCAT", "ENCODE_FOR_URI", "STRUUID", "TZ"), TEXT),
+    **dict.fromkeys(("SUBSTR", "STRBEFORE", "STRAFTER", "REPLACE", "STRLANG", "STRLANGDIR"), TEXT),
     **dict.fromkeys(("MD5", "SHA1", "SHA256", "SHA384", "SHA512"), TEXT),
     **dict.fromkeys(("STRLEN", "RAND", "YEAR", "MONTH", "DAY", "HOURS", "MINUTES", "SECONDS"), NUMBER),
+    **dict.fromkeys(("ABS", "CEIL", "FLOOR", "ROUND"), NUMBER),
     **dict.fromkeys(("BOUND", "SAMETERM", "ISIRI", "ISURI", "ISBLANK", "ISLITERAL", "ISNUMERIC"), TRUTH),
     **dict.fromkeys(("ISTRIPLE", "HASLANG", "HASLANGDIR"), TRUTH),
     "LANGDIR": TEXT,
     "TRIPLE": TRIPLE,
     **dict.fromkeys(("REGEX", "CONTAINS", "STRSTARTS", "STRENDS", "LANGMATCHES"), TRUTH),
-    **dict.fromkeys(("IRI", "URI", "DATATYPE", "UUID"), IRI),
+    **dict.fromkeys(("IRI", "URI", "DATATYPE", "UUID", "PREDICATE"), IRI),
 }
 _COMPUTED = {
     **{(NUMBER, operator, NUMBER): NUMBER for operator in "+-*/"},
@@ -72,9 +75,44 @@ _COMPUTED = {
     **{(DURATION, operator, DURATION): DURATION for operator in "+-"},
     **{(DURATION, operator, NUMBER): DURATION for operator in "*/"},
     (NUMBER, "*", DURATION): DURATION,
+    (DURATION, "+", TIME): TIME,
     (DURATION, "/", DURATION): NUMBER,
 }
 """The kinds of calculations; of what depends on the data, a quotient by a number may be a duration."""
+CONDITION = frozenset({TRUTH, TEXT, NUMBER})
+"""The kinds that are true or false ([SPARQL 1.1 Query] §17.2.2)."""
+_TEXT, _NUMBER, _TRIPLE, _IRI = frozenset({TEXT}), frozenset({NUMBER}), frozenset({TRIPLE}), frozenset({IRI})
+_DAY, _CLOCK = frozenset({"dateTime", "date"}), frozenset({"dateTime", "time"})
+_MOMENT = _DAY | _CLOCK
+_LITERAL = frozenset({TRUTH, TEXT, NUMBER, DURATION, OTHER}) | _MOMENT
+_TAKES: dict[str, tuple[frozenset[str], ...]] = {
+    "IF": (CONDITION,),
+    **dict.fromkeys(("STRLEN", "UCASE", "LCASE", "ENCODE_FOR_URI", "BNODE"), (_TEXT,)),
+    **dict.fromkeys(("MD5", "SHA1", "SHA256", "SHA384", "SHA512"), (_TEXT,)),
+    **dict.fromkeys(("CONTAINS", "STRSTARTS", "STRENDS", "STRBEFORE", "STRAFTER"), (_TEXT, _TEXT)),
+    **dict.fromkeys(("LANGMATCHES", "STRLANG"), (_TEXT, _TEXT)),
+    **dict.fromkeys(("REGEX", "STRLANGDIR"), (_TEXT, _TEXT, _TEXT)),
+    "REPLACE": (_TEXT, _TEXT, _TEXT, _TEXT),
+    "SUBSTR": (_TEXT, _NUMBER, _NUMBER),
+    **dict.fromkeys(("ABS", "CEIL", "FLOOR", "ROUND"), (_NUMBER,)),
+    **dict.fromkeys(("YEAR", "MONTH", "DAY"), (_DAY,)),
+    **dict.fromkeys(("HOURS", "MINUTES", "SECONDS"), (_CLOCK,)),
+    **dict.fromkeys(("TIMEZONE", "TZ"), (_MOMENT,)),
+    "STR": (_LITERAL | _IRI,),
+    **dict.fromkeys(("LANG", "LANGDIR", "DATATYPE"), (_LITERAL,)),
+    **dict.fromkeys(("IRI", "URI"), (_IRI | _TEXT,)),
+    "STRDT": (_TEXT, _IRI),
+    "TRIPLE": (_IRI, _IRI),
+    **dict.fromkeys(("SUBJECT", "PREDICATE", "OBJECT"), (_TRIPLE,)),
+}
+"""What the functions take in each place; where nothing is said, anything.  Of times, each datatype is named."""
+_CAST_TAKES = {
+    **dict.fromkeys((name for name, kind in _DATATYPES.items() if kind in (NUMBER, TRUTH)), CONDITION),
+    **dict.fromkeys((name for name, kind in _DATATYPES.items() if kind == DURATION), frozenset({TEXT, DURATION})),
+    "string": _LITERAL - {OTHER} | _IRI,
+    **dict.fromkeys(("dateTime", "date"), _TEXT | _DAY),
+    "time": _TEXT | _CLOCK,
+}
 _NO_KINDS: Mapping[str, str] = MappingProxyType({})
 # functions whose value is a whole number
 _WHOLE = frozenset({"STRLEN", "YEAR", "MONTH", "DAY", "HOURS", "MINUTES"})
@@ -124,6 +162,33 @@ def no_value(spelling: str) -> str:
     return "" if fits else name
 
 
+def taken(call: ast.Call | ast.FunctionCall) -> tuple[frozenset[str], ...]:
+    """What a function takes in each place, everything else is an error; of the places left out nothing is known.
+
+    Of times, the datatypes are named: ``dateTime``, ``date``, ``time``.
+    """
+    if isinstance(call, ast.FunctionCall):
+        kinds = _CAST_TAKES.get(call.iri[1:-1].removeprefix(XSD)) if call.iri[1:].startswith(XSD) else None
+        return () if kinds is None else (kinds,)
+    if call.name == "CONCAT":
+        return (_TEXT,) * len(call.arguments)
+    return _TAKES.get(call.name, ())
+
+
+def takes(kinds: frozenset[str], e: ast.Expression, kind: str) -> bool:
+    """Whether an argument may be one of these, as far as its own ``kind`` is known."""
+    if kind == TIME:
+        return bool(kinds & _MOMENT) and datatype_of_time(e) in ("", *kinds)
+    return kind in ("", *kinds) or (kind == SUBJECT and IRI in kinds)
+
+
+def can_be_computed(left: str, operator: str, right: str) -> bool:
+    """Whether a calculation with values of these kinds may have a value; "" is any kind."""
+    return any(
+        operator == known and left in ("", one) and right in ("", other) for one, known, other in _COMPUTED if other
+    )
+
+
 def computed_columns(query: ast.Query) -> Iterator[tuple[str, ast.Expression]]:
     """The variables to which a query gives the value of an expression, in SELECT, GROUP BY or a run."""
     for part in ast.walk(query):
@@ -167,7 +232,10 @@ def kind_of(e: ast.Expression, known: Mapping[str, str] = _NO_KINDS) -> str:
         case ast.Term(spelling):
             return kind_of_term(spelling)
         case ast.Unary(operator, operand):
-            return TRUTH if operator == "!" else kind_of(operand, known)
+            if operator == "!":
+                return TRUTH
+            kind = kind_of(operand, known)
+            return kind if kind in (NUMBER, DURATION) else ""
         case ast.Binary(operator, left, right):
             if operator in _LOGIC:
                 return TRUTH

@@ -144,7 +144,7 @@ def test_a_date_without_quotes_is_a_difference() -> None:
 @pytest.mark.parametrize("condition", ['?m = "acme"', '"acme" != ?m', "?m > 5"])
 def test_a_subject_is_never_equal_to_a_text_or_a_number(condition: str) -> None:
     [warning] = warned(f"{{ ?m :temp ?t }} SEQ {{ ?m :temp ?u }} FILTER ({condition})", "type-error")
-    assert "a subject of a triple" in warning
+    assert "the subject of a triple" in warning
     assert "write :acme for <http://example.org/acme>" in warning
 
 
