@@ -61,6 +61,7 @@ from etalis_py.spark.shard.batch import batch_operator
 from etalis_py.spark.shard.ship_background import Shipped, arrived, ship
 from etalis_py.spark.versions import CONNECT_STREAMS
 from etalis_py.values.keywords import check_keywords
+from etalis_py.values.limits import LIMITS, Limits
 
 One = Program | str | Path
 Programs = One | Mapping[str, One]
@@ -124,7 +125,9 @@ def planned_matches(program: Programs, events: DataFrame, asked: Matching, *, st
     if asked.queries is not None:
         check_frame("queries", asked.queries, "matches", table=False)
         asked = replace(asked, queries=with_plain_names(asked.queries, QUERY_NAMES))
-    specs, parts = plan(program, count, asked.background, asked.entailment, asked.policy, windows, asked.queries)
+    specs, parts = plan(
+        program, count, asked.background, asked.entailment, asked.policy, windows, asked.queries, asked.limits
+    )
     if not asked.ordered:
         parts = [replace(routed, part=replace(routed.part, order=())) for routed in parts]
     have = set(events.columns)
@@ -251,7 +254,7 @@ def _tell_of_slips(programs: Iterable[Program], events: DataFrame, asked: Matchi
         return  # a union has the metadata of its first part
     for census in map(UnseenNames, programs):
         if census.foreseen(given):
-            for text in census.foreseen(given, _knowledge(asked.background, asked.entailment)):
+            for text in census.foreseen(given, _knowledge(asked.background, asked.entailment, asked.limits)):
                 warnings.warn(text, stacklevel=stacklevel)
 
 
@@ -312,6 +315,7 @@ def plan(
     policy: str | None,
     options: WindowOptions = WindowOptions(),  # noqa: B008 - frozen
     queries: DataFrame | None = None,
+    limits: Limits = LIMITS,
 ) -> tuple[tuple[ProgramSpec, ...], list[RoutedPart]]:
     """The specifications that travel to the executors, and the parts with their routing."""
     if options.updates and background is None:
@@ -320,7 +324,7 @@ def plan(
     parts: list[RoutedPart] = []
     there = {} if queries is not None and not program else compiled_programs(program, policy)
     for name, compiled in there.items():
-        knowledge = _knowledge(background, entailment)
+        knowledge = _knowledge(background, entailment, limits)
         if compiled.windowed:
             more, further = plan_windows(
                 compiled,
@@ -331,6 +335,7 @@ def plan(
                 number=len(specs),
                 first=len(parts),
                 shards=shards,
+                limits=limits,
             )
             specs += more
             parts += further
@@ -343,7 +348,7 @@ def plan(
                 parts += divided[1]
                 continue
             compiled = program_of(compiled.documents, policy=compiled.policy)
-        engine = Engine(compiled, background=knowledge, changes=options.updates)
+        engine = Engine(compiled, background=knowledge, changes=options.updates, limits=limits)
         # The conclusions from the background alone are now in the engine's knowledge, and travel with it.
         spec = spec_of(compiled, name, engine.knowledge)
         specs.append(with_updates(spec, engine, shards) if options.updates else spec)
@@ -352,11 +357,12 @@ def plan(
     if queries is not None:
         if NAME in there:
             raise SparkError(f"a program is named {NAME}, as those that come while the job runs; rename it")
-        knowledge = _knowledge(background, entailment)
+        knowledge = _knowledge(background, entailment, limits)
         spec = ProgramSpec(NAME, (), policy or "unrestricted", pack(knowledge))
-        engine = Engine(background=knowledge, changes=options.updates)
+        engine = Engine(background=knowledge, changes=options.updates, limits=limits)
         specs.append(with_updates(spec, engine, shards) if options.updates else spec)
         parts.append(standing_part(len(parts), len(specs) - 1, shards))
+    specs = [replace(spec, engine_limits=limits) for spec in specs]
     return tuple(specs), [prepared(routed, entailment) for routed in parts] if options.updates else parts
 
 
@@ -382,8 +388,8 @@ def _program(given: One, policy: str | None) -> Program:
     return compile(given, policy=policy or "unrestricted")
 
 
-def _knowledge(background: Any, entailment: str) -> Knowledge | None:
-    known: Knowledge | None = knowledge_of(background, entailment)
+def _knowledge(background: Any, entailment: str, limits: Limits) -> Knowledge | None:
+    known: Knowledge | None = knowledge_of(background, entailment, limits=limits)
     return known
 
 

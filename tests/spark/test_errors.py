@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from etalis_py import event
+from etalis_py import Limits, event
 from etalis_py.spark import (
     EVENTS,
     SparkError,
@@ -16,8 +16,10 @@ from etalis_py.spark import (
     events_from_events,
     events_from_rows,
     matches,
+    run_on_spark,
     short_errors,
 )
+from etalis_py.spark.plan.options import JobSettings, Matching
 from tests.spark.programs import write_batches
 
 ONE = "SELECT ?x { ?x :v ?y }"
@@ -47,6 +49,38 @@ def test_a_stream_with_the_checkpoint_of_another_program(spark: SparkSession, tm
     told = r"^the checkpoint does not belong to this program: q1 has become another query: .*\Z"
     with pytest.raises(SparkError, match=told), short_errors():
         run_to_the_end(found, tmp_path)
+
+
+PAIRS = "SELECT ?x { ?a :p ?x . ?b :p ?y }"
+WINDOWED = "SELECT ?x FROM NAMED WINDOW :w ON :s [RANGE PT1M] { WINDOW :w { ?a :p ?x . ?b :p ?y } }"
+AT_ONCE = [event(f":a{n} :p {n}", 1, stream="http://example.org/s") for n in range(40)]
+
+
+@pytest.mark.parametrize(
+    ("query", "limits", "told"),
+    [(PAIRS, Limits(derivations=100), "more than 100 solutions of query"), (WINDOWED, Limits(steps=100), "100")],
+)
+def test_the_limits_of_a_shard(spark: SparkSession, query: str, limits: Limits, told: str) -> None:
+    with pytest.raises(SparkError, match=told):
+        run_on_spark(query, AT_ONCE, spark=spark, shards=1, limits=limits)
+    assert run_on_spark(query, AT_ONCE, spark=spark, shards=1).matches
+
+
+def test_the_limits_of_a_stream_and_of_the_queries_that_come_while_it_runs(spark: SparkSession, tmp_path: Path) -> None:
+    write_batches(tmp_path / "in", [AT_ONCE, [event(":b :p 1", 9)], [event(":b :p 1", 10)]])
+    events = spark.readStream.schema(EVENTS).option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "in"))
+    limits = Limits(derivations=100)
+    with pytest.raises(SparkError, match="more than 100 solutions of query"), short_errors():
+        run_to_the_end(matches(PAIRS, events, shards=1, limits=limits), tmp_path)
+    queries = spark.createDataFrame([("pairs", PAIRS)], "name string, text string")
+    standing = matches({}, spark.read.parquet(str(tmp_path / "in")), queries=queries, shards=1, limits=limits)
+    assert "more than 100 solutions of query" in sentence_of(standing)
+
+
+def test_limits_that_are_none() -> None:
+    for settings in (Matching, JobSettings):
+        with pytest.raises(SparkError, match=r"^limits=100: give Limits\(…\), of etalis_py"):
+            settings(limits=100)  # type: ignore[arg-type]
 
 
 def test_a_row_that_cannot_be_read(spark: SparkSession) -> None:

@@ -44,7 +44,14 @@ class StandingEngine(ChangingEngine):
     def __init__(self, spec: ProgramSpec, *, journal: bool) -> None:
         self.texts: dict[str, str] = {}
         background = changing_knowledge(spec)
-        super().__init__(None, policy=spec.policy, background=background, journal=journal, changes=spec.updates)
+        super().__init__(
+            None,
+            policy=spec.policy,
+            background=background,
+            journal=journal,
+            changes=spec.updates,
+            limits=spec.engine_limits,
+        )
 
     @property
     def reads_columns(self) -> bool:

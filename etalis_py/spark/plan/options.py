@@ -15,6 +15,7 @@ from etalis_py.events.clock import Length
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.output.typed import Typing
 from etalis_py.streams.updates import Updates
+from etalis_py.values.limits import LIMITS, Limits
 
 
 class MatchOptions(TypedDict, total=False):
@@ -35,6 +36,7 @@ class MatchOptions(TypedDict, total=False):
     duplicates: bool
     queries: DataFrame | None
     updates: DataFrame | None
+    limits: Limits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +69,8 @@ class Matching:
     ``updates``: changes of the background, which reach every shard at their time: a DataFrame, streaming if the events
     are, with the columns ``end``, ``add`` and ``remove`` (Turtle; may be null), and optionally ``graph`` and
     ``arrived`` (which orders updates of the same time).
+
+    ``limits``: those of the engine of each shard, and of the background, as for ``Engine``.
     """
 
     shards: int | None = None
@@ -84,8 +88,10 @@ class Matching:
     duplicates: bool = False
     queries: DataFrame | None = None
     updates: DataFrame | None = None
+    limits: Limits = LIMITS
 
     def __post_init__(self) -> None:
+        _check_limits(self.limits)
         for name in ("metrics", "ordered"):
             given = getattr(self, name)
             if not isinstance(given, bool):
@@ -104,6 +110,7 @@ class RunOptions(TypedDict, total=False):
     checkpoint: str | Path | None
     render: Callable[[int], int | str]
     updates: Updates | None
+    limits: Limits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +123,7 @@ class JobSettings:
     the folder of a run that continues where the last call ended.  ``render``: how times are shown.  ``updates`` of the
     background, in order of time: a file of JSON lines or dicts, as for ``run``; with a checkpoint only the new ones,
     like the events.  ``reading``: how rows became the events, if the caller knows, which a checkpoint must match.
+    ``limits``: as for ``matches``.
     """
 
     shards: int | None = None
@@ -128,8 +136,10 @@ class JobSettings:
     render: Callable[[int], int | str] = seconds
     updates: Updates | None = None
     reading: Mapping[str, str] = field(default_factory=dict)
+    limits: Limits = LIMITS
 
     def __post_init__(self) -> None:
+        _check_limits(self.limits)
         given = self.checkpoint
         if given is not None and (not isinstance(given, (str, PathLike)) or given == ""):
             raise SparkError(f"checkpoint={given!r}: name a folder, or one to be made")
@@ -144,4 +154,10 @@ class JobSettings:
             "entailment": self.entailment,
             "policy": self.policy,
             "ordered": True,
+            "limits": self.limits,
         }
+
+
+def _check_limits(given: object) -> None:
+    if not isinstance(given, Limits):
+        raise SparkError(f"limits={given!r}: give Limits(…), of etalis_py, such as Limits(goals=100_000)")

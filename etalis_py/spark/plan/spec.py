@@ -80,7 +80,7 @@ class ProgramSpec:
     cost.  ``windowed``: some query has windows; ``preset``, ``report`` and ``duplicates`` are the options for these.
     ``families`` are those of its queries that differ only in constants; ``places`` then has the name and the place in
     the program of each of the others.  ``updates``: the background changes while it runs, in ``shards`` shards;
-    ``static`` are then the answer-set programs that are solved again.
+    ``static`` are then the answer-set programs that are solved again.  ``engine_limits`` are those of each engine.
     """
 
     name: str
@@ -99,6 +99,7 @@ class ProgramSpec:
     updates: bool = False
     shards: int = 1
     static: tuple[AspText, ...] = ()
+    engine_limits: Limits = LIMITS
 
 
 def with_updates(spec: ProgramSpec, engine: Engine, shards: int) -> ProgramSpec:
@@ -374,6 +375,7 @@ def engine_of(
         report={query: report for query, report in spec.report if query in names} if program.windowed else None,
         duplicates=spec.duplicates,
         stream=compiled(spec).unnamed if program.windowed else None,
+        limits=spec.engine_limits,
     )
 
 

@@ -33,6 +33,7 @@ from etalis_py.spark.errors import SparkError
 from etalis_py.spark.plan.parts import RoutedPart, ShardPart, parts_of, selects_of
 from etalis_py.spark.plan.replan_after_update import entails_elsewhere
 from etalis_py.spark.plan.spec import ProgramSpec, Reports, fingerprint, meaning, spec_of, with_updates
+from etalis_py.values.limits import LIMITS, Limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +73,18 @@ def plan_windows(
     number: int,
     first: int,
     shards: int,
+    limits: Limits = LIMITS,
 ) -> tuple[list[ProgramSpec], list[RoutedPart]]:
     """The specifications of a windowed program (numbers begin with ``number``) and its parts (with ``first``)."""
     report = dict(options.of(program))
     program = replace(program, policy=policy)
     engine = Engine(
-        program, background=knowledge, report=report, duplicates=options.duplicates, changes=options.updates
+        program,
+        background=knowledge,
+        report=report,
+        duplicates=options.duplicates,
+        changes=options.updates,
+        limits=limits,
     )
     # The conclusions from the background alone are now in the engine's knowledge, and travel with it.
     known = engine.knowledge if knowledge is not None or len(engine.knowledge.default) else None
@@ -95,7 +102,7 @@ def plan_windows(
     ]
     parts = [_placed(draft, number, first + n, program, spec) for n, draft in enumerate(drafts)]
     if program.compilation.queries:
-        rules = Engine(Program(program.compilation, policy), background=known, changes=options.updates)
+        rules = Engine(Program(program.compilation, policy), background=known, changes=options.updates, limits=limits)
         alone = spec_of(_rules_alone(program, policy), name, known)
         specs.append(with_updates(alone, rules, shards) if options.updates else alone)
         parts += parts_of(rules.rules, number + 1, first + len(parts), shards, corrected=options.corrected)
