@@ -4,8 +4,11 @@ The position is the id of the last event.  When the connection is lost, or when 
 (``Last-Event-ID``), and a server that keeps its events goes on after it.  If the events have no ids, a run with a
 checkpoint says so and ends, unless the address says ``?resume=no``: then it goes on with what comes.
 
-A lost connection is made again after 0.5, 1, 2, … seconds, at most five times.  An answer of 204 is the end.  A token
-in ``SSE_TOKEN`` goes along as ``Authorization: Bearer``.  Redirects are not followed.
+A lost connection is made again after 0.5, 1, 2, … seconds, at most five times, and not before the time that the server
+asks for: by a field ``retry``, or by ``Retry-After`` in an answer of 5xx or 429, which count up to a minute.  A server
+that sends nothing for 90 seconds, not even a comment, is lost.  If its events have no ids, a warning says that some may
+be missing.  An answer of 204 is the end.  A token in ``SSE_TOKEN`` goes along as ``Authorization: Bearer``.  Redirects
+are not followed.
 """
 
 from __future__ import annotations
@@ -21,14 +24,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
+from warnings import warn
 
 from etalis_py.connectors.contracts import Message, Position
 from etalis_py.connectors.registry import taken_from
 from etalis_py.events.errors import StreamError, without_password
-from etalis_py.streams.retries import pauses
+from etalis_py.streams.retries import LONGEST_ASKED, asked_pause, pauses
 
 PORTION, MOST = 1_000, 20_000
 _PATIENCE, _LOOK = 10.0, 0.2
+_SILENCE = 90.0  # seconds without a sign of life; servers that care send a comment each 15 to 60
+_PACKED = "gzip, deflate"
 _END = re.compile(rb"\r\n|\n|\r")
 
 
@@ -42,6 +48,8 @@ class ServerEvent(NamedTuple):
 class EventParser:
     """The events of a body that comes in pieces (WHATWG HTML, server-sent events).
 
+    ``retry``: the seconds to wait before connecting again, if the server has said so.
+
     >>> parser = EventParser("")
     >>> list(parser.events(b": hello\\n\\nid: 7\\ndata: a\\ndata: b\\n")), list(parser.events(b"\\r\\ndata:c\\r\\r"))
     ([], [ServerEvent(id='7', data=b'a\\nb'), ServerEvent(id='7', data=b'c')])
@@ -53,6 +61,7 @@ class EventParser:
         self._after_cr = False
         self._first = True  # no line has come yet
         self._data: list[bytes] = []
+        self.retry: float | None = None
 
     def events(self, piece: bytes) -> Iterator[ServerEvent]:
         """The events that are complete with one more piece."""
@@ -80,6 +89,8 @@ class EventParser:
             self._data.append(value)
         elif name == b"id" and b"\0" not in value:
             self._last = value.decode("utf-8", "replace")
+        elif name == b"retry" and value.isdigit():
+            self.retry = min(float(value) / 1000, LONGEST_ASKED)
 
 
 class ServerEvents:
@@ -93,6 +104,12 @@ class ServerEvents:
         self._waiting: queue.Queue[ServerEvent | None] = queue.Queue(maxsize=MOST)
         self._position = self._received = ""
         self._unnumbered = False
+        self._retry = self._asked = 0.0  # what the server wants to be waited for: always, and before the next try
+        self._answered = 0.0  # when the connection was made; 0: it was not
+        self._goes_on = False  # whether something new has come since
+        self._nameless = False  # whether the last event had no id, so that the server cannot go on after it
+        self._lost = self._gap = ""  # why the last connection was lost, and why events are missing
+        self._told = False
         self._connected, self._stopped = threading.Event(), threading.Event()
         self._problem = self._refused = ""
         self._socket: Any = None
@@ -114,30 +131,32 @@ class ServerEvents:
         """Receive, and connect again, until it is stopped, has ended, or does not come back."""
         left = pauses()
         while not self._stopped.is_set():
-            problem, before, since = "the server has ended the connection", self._received, time.monotonic()
+            problem, self._answered, self._goes_on, self._asked = "the server has ended the connection", 0.0, False, 0.0
             try:
                 if not self._receive():
                     self._put(None)
                     return
             except Exception as error:  # whatever ends the thread is told: nobody else would know that nothing comes
                 problem = str(error) or type(error).__name__
-            if self._received != before or time.monotonic() - since > _PATIENCE:
+            if self._goes_on or (self._answered and time.monotonic() - self._answered > _PATIENCE):
                 left = pauses()
             pause = next(left, None)
             if pause is None or self._refused or not self._connected.is_set():
                 self._problem = self._refused or problem
                 break
-            self._stopped.wait(pause or _LOOK)
+            self._lost = problem
+            self._stopped.wait(max(pause or _LOOK, self._retry, self._asked))
         self._connected.set()
 
     def _receive(self) -> bool:
         """Hand on what comes until the connection ends; returns False if the server says that nothing more comes."""
-        headers = self._httpx.Headers({"Accept": "text/event-stream", "Cache-Control": "no-store"}, encoding="utf-8")
+        wanted = {"Accept": "text/event-stream", "Accept-Encoding": _PACKED, "Cache-Control": "no-store"}
+        headers = self._httpx.Headers(wanted, encoding="utf-8")
         if token := os.environ.get("SSE_TOKEN"):
             headers["Authorization"] = f"Bearer {token}"
         if self._received:
             headers["Last-Event-ID"] = self._received
-        timeout = self._httpx.Timeout(_PATIENCE, read=None)
+        timeout = self._httpx.Timeout(_PATIENCE, read=_SILENCE)
         with (
             self._httpx.Client(timeout=timeout, follow_redirects=False) as client,
             client.stream("GET", self._address, headers=headers) as answer,
@@ -145,20 +164,43 @@ class ServerEvents:
             if answer.status_code == 204:
                 self._connected.set()
                 return False
-            kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
-            if answer.status_code != 200 or kind != "text/event-stream":
-                told = f"the answer was {answer.status_code} {answer.reason_phrase}, {kind or 'without a type'}"
-                if answer.status_code < 500 and answer.status_code != 429:
-                    self._refused = told
-                raise self._httpx.HTTPError(told)
+            self._check(answer)
             self._socket = answer.extensions["network_stream"].get_extra_info("socket")
+            self._answered = time.monotonic()
             self._connected.set()
-            parser = EventParser(self._received)
+            if self._nameless:
+                self._gap = self._lost
+            self._take(answer)
+        return True
+
+    def _check(self, answer: Any) -> None:
+        """Refuse an answer that has no events; one that may have some later is an error of this try only."""
+        kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if answer.status_code != 200 or kind != "text/event-stream":
+            told = f"the answer was {answer.status_code} {answer.reason_phrase}, {kind or 'without a type'}"
+            if answer.status_code < 500 and answer.status_code != 429:
+                self._refused = told
+            self._asked = asked_pause(answer.headers.get("retry-after"))
+            raise self._httpx.HTTPError(told)
+        packed = answer.headers.get("content-encoding", "").lower()
+        if unknown := {one.strip() for one in packed.split(",")} - {"", "identity", "gzip", "deflate"}:
+            self._refused = f"the answer is encoded as {min(unknown)}, although only {_PACKED} were asked for"
+            raise self._httpx.HTTPError(self._refused)
+
+    def _take(self, answer: Any) -> None:
+        """Hand on the events of an answer as they come."""
+        parser, before = EventParser(self._received), self._received
+        try:
             for piece in answer.iter_bytes():
                 for event in parser.events(piece):
                     self._put(event)
                     self._received = event.id
-        return True
+                    self._nameless = not event.id
+                    self._goes_on = self._goes_on or self._nameless or event.id != before
+                if parser.retry is not None:
+                    self._retry = parser.retry
+        except self._httpx.ReadTimeout:
+            raise self._httpx.HTTPError(f"nothing came for {_SILENCE:g} s") from None
 
     def _put(self, event: ServerEvent | None) -> None:
         while not self._stopped.is_set():
@@ -169,6 +211,13 @@ class ServerEvents:
 
     def read(self, seconds: float) -> Sequence[Message] | None:
         messages: list[Message] = []
+        if self._gap and not self._told:
+            self._told = True
+            warn(
+                f"{self.name}: the connection was lost and has been made again, and what was sent meanwhile is "
+                f"missing, as the events have no ids ({self._gap})",
+                stacklevel=2,
+            )
         try:
             event = self._waiting.get(timeout=seconds) if seconds else self._waiting.get_nowait()
             while event is not None:

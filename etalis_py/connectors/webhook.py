@@ -2,8 +2,9 @@
 
 The header ``Idempotency-Key`` has the id of the match, so that a receiver can drop what it has; with a secret in the
 environment variable ``ETALIS_WEBHOOK_SECRET``, ``X-Etalis-Signature`` has ``sha256=`` and the HMAC of the body.  An
-answer of 5xx or 429, or none, is tried again after 0.5, 1, 2, … seconds, at most five times; 4xx is an error at once.
-Redirects are not followed: the matches go where the address says.
+answer of 5xx or 429, or none, is tried again after 0.5, 1, 2, … seconds, at most five times, and not before the time in
+its ``Retry-After``, which counts up to a minute; 4xx is an error at once.  Redirects are not followed: the matches go
+where the address says.
 
 After ``?``, ``as=cloudevents`` wraps each match in a CloudEvent.  The rest of the query belongs to the address.
 """
@@ -24,7 +25,7 @@ import msgspec
 from etalis_py.connectors.posting import Posting
 from etalis_py.connectors.registry import Request, taken_from
 from etalis_py.events.errors import SinkError, without_password
-from etalis_py.streams.retries import TRIES, pauses
+from etalis_py.streams.retries import TRIES, asked_pause, pauses
 
 _SECRET = "ETALIS_WEBHOOK_SECRET"
 _PATIENCE = 10.0  # seconds for an answer
@@ -60,9 +61,11 @@ class Webhook(Posting):
         headers = {"content-type": kind, "idempotency-key": record["id"] + "-" * bool(record.get("retracted"))}
         if self._secret:
             headers["x-etalis-signature"] = "sha256=" + hmac.new(self._secret, body, hashlib.sha256).hexdigest()
+        asked, self.longest = 0.0, Webhook.longest
         for pause in pauses():
-            if pause:
-                self._sleep(pause)
+            if wait := max(pause, asked):
+                self._sleep(wait)
+            asked = 0.0
             try:
                 with self._client.stream("POST", self._address, content=body, headers=headers) as answer:
                     self._finish(answer)
@@ -75,6 +78,8 @@ class Webhook(Posting):
             self.problem = f"the answer was {answer.status_code} {answer.reason_phrase}"
             if answer.status_code < 500 and answer.status_code not in (408, 425, 429):
                 break
+            asked = asked_pause(answer.headers.get("retry-after"))
+            self.longest += asked
         raise SinkError(
             f"a match could not be posted: {self.problem}",
             target=self.name,

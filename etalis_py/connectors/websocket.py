@@ -1,7 +1,8 @@
 """``wss://host/path``: the messages of a WebSocket, from now on; one frame is one message.
 
-When the connection is lost it is made again, after 0.5, 1, 2, … seconds, at most five times; what was sent meanwhile is
-lost, and a warning says so.  A token in ``WEBSOCKET_TOKEN`` goes along as ``Authorization: Bearer``.  Redirects are not
+When the connection is lost it is made again, after 0.5, 1, 2, … seconds, at most five times, and not before the time in
+``Retry-After`` if it is refused with one, which counts up to a minute; what was sent meanwhile is lost, and a warning
+says so.  A token in ``WEBSOCKET_TOKEN`` goes along as ``Authorization: Bearer``.  Redirects are not
 followed.  Needs websockets: the extra ``websocket``.
 """
 
@@ -19,7 +20,7 @@ from warnings import warn
 from etalis_py.connectors.contracts import Message, Position
 from etalis_py.connectors.registry import missing
 from etalis_py.events.errors import StreamError, without_password
-from etalis_py.streams.retries import pauses
+from etalis_py.streams.retries import asked_pause, pauses
 
 PORTION, LONGEST = 1_000, 16 * 1024 * 1024
 _PATIENCE = 10.0
@@ -58,6 +59,12 @@ class WebSocket:
             )
             self._connection = self._open.enter_context(made)
         return self._connection
+
+    @staticmethod
+    def asked_pause(error: Exception) -> float:
+        """The seconds that a server asks to be left alone for when it refuses a connection."""
+        answer = getattr(error, "response", None)
+        return 0.0 if answer is None else asked_pause(answer.headers.get("Retry-After"))
 
     def drop(self) -> None:
         self._connection = None
@@ -120,7 +127,7 @@ class WebSocketSource:
         pause = next(self._pauses, None)
         if pause is None:
             raise self._failure(error) from None
-        self._next_try = time.monotonic() + pause
+        self._next_try = time.monotonic() + max(pause, self._socket.asked_pause(error))
 
     def _tell_lost(self) -> None:
         """Warn, once for each reason, when the connection is there again: nobody knows how much was sent meanwhile."""

@@ -33,9 +33,11 @@ class WebSocketSink(Posting):
         self.name = self._socket.name
 
     def post(self, records: Sequence[dict[str, Any]]) -> None:
+        asked, self.longest = 0.0, WebSocketSink.longest
         for pause in pauses():
-            if pause:
-                self._sleep(pause)
+            if wait := max(pause, asked):
+                self._sleep(wait)
+            asked = 0.0
             try:
                 connection = self._socket.connection()
                 for record in records:
@@ -45,6 +47,8 @@ class WebSocketSink(Posting):
                 self.problem = "the server does not answer a ping"
             except self._socket.errors as error:
                 self.problem = str(error) or type(error).__name__
+                asked = self._socket.asked_pause(error)
+                self.longest += asked
             self._socket.drop()
         raise SinkError(
             f"a match could not be sent: {self.problem}",

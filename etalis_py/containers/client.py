@@ -25,6 +25,7 @@ from etalis_py.events import Event, Triple
 from etalis_py.events.clock import parse_datetime
 from etalis_py.events.errors import without_password
 from etalis_py.streams import Patience
+from etalis_py.streams.retries import asked_pause
 
 from . import negotiation
 from . import vocabulary as v
@@ -162,6 +163,7 @@ class Follower:
         """Repeat a request until it succeeds; a permanent failure, or one that lasts too long, is an error."""
         pause = 0.2
         while True:
+            asked = 0.0
             try:
                 result = request()
                 self._reached, self._known = time.monotonic(), True
@@ -170,6 +172,7 @@ class Follower:
                 if error.response.status_code in _FINAL:
                     raise refusal(self.url, error.response) from None
                 reason = f"it answers {error.response.status_code}"
+                asked = asked_pause(error.response.headers.get("retry-after"))
             except httpx.ConnectError as error:
                 reason = str(error)
                 if not self._known:
@@ -178,7 +181,7 @@ class Follower:
                 reason = str(error) or type(error).__name__
             if time.monotonic() - self._reached > self._patience:
                 raise _out_of_reach(self.url, self._patience, reason)
-            self._pause(pause)
+            self._pause(max(pause, asked))
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _pause(self, seconds: float) -> None:
@@ -410,12 +413,14 @@ class ContainerSink:
         """Send a request; if repeating it does no harm, until the server is reachable."""
         started, pause = time.monotonic(), 0.2
         while True:
+            asked = 0.0
             try:
                 response = self._client.request(method, url, headers=headers, content=body)
                 self._known = True
-                if response.status_code != 503:
+                asked = asked_pause(response.headers.get("retry-after"))
+                if response.status_code != 503 and not (response.status_code == 429 and asked):
                     return response
-                reason = "it answers 503"
+                reason = f"it answers {response.status_code}"
             except httpx.TransportError as error:
                 if method == "POST" and not isinstance(error, httpx.ConnectError):
                     raise ContainerError(
@@ -426,7 +431,7 @@ class ContainerSink:
                     raise _not_there(url, reason) from None
             if time.monotonic() - started > self._patience:
                 raise _out_of_reach(url, self._patience, reason)
-            time.sleep(pause)
+            time.sleep(max(pause, asked))
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     def write(self, match: MatchLike) -> None:

@@ -28,7 +28,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from etalis_py.events.errors import StreamError, check_no_password
-from etalis_py.streams.retries import pauses
+from etalis_py.streams.retries import asked_pause, pauses
 
 HEAD = 5
 _PATIENCE = 10.0
@@ -74,10 +74,11 @@ class Registry:
         self._opener = urllib.request.build_opener(_NoRedirect)
 
     def schema(self, number: int) -> Schema:
-        problem = ""
+        problem, asked = "", 0.0
         for pause in pauses():
-            if pause:
-                self._sleep(pause)
+            if wait := max(pause, asked):
+                self._sleep(wait)
+            asked = 0.0
             try:
                 return self._asked(number)
             except urllib.error.HTTPError as error:
@@ -86,6 +87,7 @@ class Registry:
                 problem = f"it answers {error.code}"
                 if error.code < 500 and error.code != 429:
                     break
+                asked = asked_pause(error.headers.get("retry-after"))
             except (OSError, HTTPException, _NoAnswer) as error:
                 problem = str(error) or type(error).__name__
         raise RegistryUnavailable(

@@ -115,6 +115,7 @@ class Receiver:
         self.headers: list[Any] = []
         self.paths: list[str] = []
         self.answers: list[int] = []
+        self.retry_after = ""
         self.asked, self.open = 0, threading.Event()
         self.open.set()
         receiver = self
@@ -133,6 +134,8 @@ class Receiver:
                     receiver.headers.append(self.headers)
                     receiver.paths.append(self.path)
                 self.send_response(code)
+                if code != 204 and receiver.retry_after:
+                    self.send_header("retry-after", receiver.retry_after)
                 self.send_header("content-length", "0")
                 self.send_header("location", "/elsewhere")
                 self.end_headers()
@@ -148,12 +151,18 @@ class Receiver:
 
 
 class EventServer:
-    """Keeps numbered events, goes on after ``Last-Event-ID``, and hangs up after so many; or answers with a code."""
+    """Keeps numbered events, goes on after ``Last-Event-ID``, and hangs up after so many; or answers with a code.
+
+    ``more``: further headers of each answer.  ``beats``: so often it sends a comment; without them it is silent when it
+    has sent everything.
+    """
 
     def __init__(self, events: Iterable[str] = (), numbered: bool = True) -> None:
         self.events = list(events)
         self.hang_up_after, self.code, self.closes, self.kind = 10**9, 200, False, "text/event-stream"
         self.asked: list[dict[str, str]] = []
+        self.more: dict[str, str] = {}
+        self.beats = 0
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -165,9 +174,14 @@ class EventServer:
                 self.send_response(code)
                 self.send_header("content-type", outer.kind)
                 self.send_header("location", "/elsewhere")
+                for name, value in outer.more.items():
+                    self.send_header(name, value)
                 self.end_headers()
                 if code != 200:
                     return
+                for _ in range(outer.beats):
+                    self.wfile.write(b": still here\n\n")
+                    time.sleep(0.1)
                 until = last + outer.hang_up_after
                 while not outer.stopped.is_set():
                     for number, data in islice(enumerate(outer.events, 1), last, until):
