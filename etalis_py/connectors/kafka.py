@@ -148,5 +148,6 @@ def open_sink(address: str, request: Request) -> KafkaSink:
     bindings = given.pop("bindings", "plain")
     if bindings not in ("plain", "terms"):
         raise SinkError(f"bindings={bindings} is unknown", target=address, hint="bindings=plain or bindings=terms")
+    parse_topic(address.partition("?")[0])  # an address without a host would be put together in another way
     query = "&".join(f"{name}={value}" for name, value in given.items())
     return KafkaSink(urlunsplit(split._replace(query=query)), terms=bindings == "terms")

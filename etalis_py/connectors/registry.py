@@ -142,6 +142,9 @@ def open_sink(address: str, request: Request | None = None) -> Sink:
     try:
         _check_hosts(address)
         return made(address, request or Request())  # type: ignore[no-any-return]
+    except StreamError as error:  # of what reads such addresses as well
+        reason = error.reason if error.source in ("", without_password(address)) else f"{error.source}: {error.reason}"
+        raise SinkError(reason, target=address, hint=error.hint) from None
     except ValueError as error:
         raise SinkError(_NO_ADDRESS.format(error), target=address, hint=_WRITE) from None
 

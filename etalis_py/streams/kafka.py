@@ -1,4 +1,4 @@
-"""``kafka://host:port[,host:port]/topic``: a topic as one stream of events.
+"""``kafka://host:port[,host:port]/topic``: a topic as one stream of events.  Without a port it is 9092.
 
 Every partition is read, from its oldest message, without a consumer group: a run starts over, as with a file, or goes
 on from the offsets in its checkpoint.  One that is added is noticed within half a minute.  The partitions are merged in
@@ -26,6 +26,7 @@ Needs the package confluent-kafka: the extra ``kafka``.
 
 from __future__ import annotations
 
+import re
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -61,6 +62,7 @@ LOOK_EVERY = 30.0  # seconds between two looks for new partitions
 MANY = 200  # messages at once for which columns pay
 MOST_WAITING = 20_000
 RETRACT = "retract"
+_NOT_IN_SERVER = re.compile(r"[\s;|\\]")
 _EXAMPLE = "write kafka://host:9092/topic"
 
 
@@ -88,10 +90,12 @@ def parse_topic(url: str) -> Topic:
     check_no_password(url)
     try:
         split = urlsplit(url)
+        for server in split.netloc.rpartition("@")[2].split(",") if split.netloc else ():
+            _check_server(server.strip())
     except ValueError as error:
         raise StreamError(f"this is not the address of a topic: {error}", source=url, hint=_EXAMPLE) from None
     name = split.path.strip("/")
-    if split.scheme != "kafka" or not split.netloc or not name or "/" in name:
+    if split.scheme != "kafka" or not split.netloc or not name or "/" in name or split.fragment:
         raise StreamError("this is not the address of a topic", source=url, hint=_EXAMPLE)
     if "@" in split.netloc:
         hint = "put sasl.username=… and sasl.password=… into a file, and add ?config=FILE"
@@ -110,6 +114,23 @@ def parse_topic(url: str) -> Topic:
         hint = "known are from=now, until=now, format=…, registry=URL, schemas=FOLDER and config=FILE"
         raise StreamError(f"this address says {wrong!r}", source=url, hint=hint)
     return Topic(url, split.netloc, name, bool(ends["from"]), bool(ends["until"]), format, config, framing)
+
+
+def _check_server(server: str) -> None:
+    """ValueError if this is not one broker: the client takes what it cannot read for one that does not answer.
+
+    >>> _check_server("[::1]:9092"), _check_server("localhost")
+    (None, None)
+    """
+    if _NOT_IN_SERVER.search(server):
+        raise ValueError(f"{server!r} is no host: several of them have commas between them, a:9092,b:9092")
+    if server.count(":") > 1 and "[" not in server:
+        raise ValueError(f"{server!r} has more than one colon: an IPv6 address stands in brackets, [::1]:9092")
+    split = urlsplit(f"//{server}")
+    if not split.hostname:
+        raise ValueError(f"{server!r} names no host")
+    if split.port == 0:
+        raise ValueError("port 0 is none")
 
 
 def _read_config(file: str) -> dict[str, str]:
