@@ -45,9 +45,11 @@ def written(data: Checkpoint) -> bytes:
 
 def read(raw: bytes, name: str) -> dict[str, Any]:
     """What was written; ``CheckpointError`` names the file and says what is wrong with it."""
-    if raw[: len(MAGIC)] != MAGIC:
+    if not MAGIC.startswith(raw[: len(MAGIC)]):
         raise CheckpointError(f"{name} is no checkpoint of a run{_ANEW}")
-    version = raw[len(MAGIC)] if len(raw) > len(MAGIC) else 0
+    if len(raw) <= len(MAGIC):
+        raise CheckpointError(f"{name} is cut off: it has {len(raw)} bytes{_ANEW}")
+    version = raw[len(MAGIC)]
     if version != FORMAT:
         raise CheckpointError(
             f"{name} has the format {version}, this version of etalis-py reads {FORMAT}: go on with the version that "

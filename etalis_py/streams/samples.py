@@ -100,20 +100,29 @@ def _opened(name: str | os.PathLike[str]) -> Iterator[tuple[OpenedInput, str]]:
 
 
 def _head_of(source: OpenedInput) -> bytes:
-    """The first bytes of a file, up to the end of a line: with a header and a row, however long the lines are."""
+    """The first bytes of a file, however long its lines are: a header and a row, up to the end of a line.
+
+    Of an array at least the first element, perhaps with a part of another one.
+    """
     parts: list[bytes] = []
-    size = ends = 0
+    size, ends, array = 0, 0, False
     try:
-        while size < _BYTES or (ends < 2 and size < LONGEST_LINE and not is_array(parts[0])):
-            more = source.read_some(_BYTES)
-            if not more:
-                return b"".join(parts)
-            parts.append(more)
-            size, ends = size + len(more), ends + more.count(b"\n")
+        while size < _BYTES or (size < LONGEST_LINE and not (_has_element(parts) if array else ends > 1)):
+            for _ in range(len(parts) if array else 1):  # as much again, because what there is is parsed anew
+                more = source.read_some(_BYTES)
+                if not more:
+                    return b"".join(parts)
+                parts.append(more)
+                size, ends = size + len(more), ends + more.count(b"\n")
+            array = is_array(parts[0])
         head = b"".join(parts)
-        return head[: head.rfind(b"\n") + 1] or head
+        return head if array else head[: head.rfind(b"\n") + 1] or head
     except (OSError, EOFError) as error:
         raise source.failure(error) from None
+
+
+def _has_element(parts: list[bytes]) -> bool:
+    return next(iter(texts_of(b"".join(parts).decode("utf-8", "replace"), cut_off=True)), None) is not None
 
 
 def _is_table(text: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 
 import pytest
@@ -103,3 +104,16 @@ def test_a_line_is_read_whole_however_it_looks(folder: Folder, text: str) -> Non
     done = folder.etalis("run", "-q", "SELECT ?p { ?n ?p ?x }", "-s", "notes.jsonl", "-f", "csv")
     properties = [line.split(",")[0].rpartition("/")[2] for line in done.stdout.split()[1:]]
     assert properties == ["v", "w"]
+
+
+@pytest.mark.parametrize("before", ["", "\n  "])
+@pytest.mark.parametrize("size", [300_000, 1_500_000])
+def test_the_first_object_of_an_array_may_be_long(folder: Folder, size: int, before: str) -> None:
+    """Only its beginning was read, so that there seemed to be no rows, or none without triples."""
+    objects = [{"at": 1, "id": "n1", "v": "x" * size, "w": 1}, {"at": 2, "id": "n2", "v": "y", "w": 2}]
+    folder.write("notes.json", f"[{before}" + f",{before}".join(map(json.dumps, objects)) + "]")
+    query = ("run", "-q", "SELECT ?n ?w { ?n :w ?w }", "-s", "notes.json", "-f", "csv")
+    for more in ((), ("--time", "at", "--subject", "id")):
+        rows = folder.etalis(*query, *more).stdout.split()[1:]
+        assert [row.rpartition("/")[2] for row in rows] == ["n1,1,1,1", "n2,2,2,2"]
+    assert 'predicate = ":w"' in folder.etalis("map", "notes.json").stdout

@@ -351,6 +351,7 @@ def test_a_pipe_goes_on_with_what_comes(command: Command, plain: str) -> None:
         ("sink", "matches went to out.jsonl, and would go to other.jsonl now"),
         ("output", "and the checkpoint was made when it had"),
         ("torn", "is cut off: it has"),
+        ("beginning", " is cut off: it has 10 bytes; restore the folder"),
         ("damaged", "its checksum does not match"),
         ("format", "has the format 9"),
     ],
@@ -381,6 +382,8 @@ def test_what_differs_is_refused_by_name(command: Command, crash: Any, change: s
             (command.folder / "out.jsonl").write_text("")
         case "torn":
             checkpoint.write_bytes(raw[:-10])
+        case "beginning":
+            checkpoint.write_bytes(raw[:10])
         case "damaged":
             checkpoint.write_bytes(raw[:-10] + bytes(10))
         case "format":

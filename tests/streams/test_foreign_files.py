@@ -269,6 +269,27 @@ def test_what_is_no_text_is_refused_whatever_its_name_says(
         list(run("SELECT ?x { ?c ?p ?x }", tmp_path / name, executor=executor))
 
 
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (bz2.compress(LINE.encode()), PACKED),
+        (b"\x28\xb5\x2f\xfd" + b"\x00" * 60, "this is packed with zstd"),
+        (LINE.encode("utf-16"), UTF16),
+        (b"PK\x03\x04" + b"\x00" * 60, "this is a workbook"),
+    ],
+)
+@pytest.mark.parametrize("mapped", [False, True])
+def test_what_is_no_table_is_refused_for_what_it_is(
+    name: str, data: bytes, message: str, mapped: bool, tmp_path: Path
+) -> None:
+    """The message told of bytes that are not there."""
+    (tmp_path / name).write_bytes(data)
+    more: Any = {"time": "at", "subject": "id"} if mapped else {}
+    with pytest.raises(StreamError, match=re.escape(message)):
+        list(run("SELECT ?x { ?c ?p ?x }", tmp_path / name, **more))
+
+
 def test_a_text_may_begin_like_a_magic_number(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("PAR1,BZh9,at\na,b,1\n")
     [match] = run("SELECT ?x { ?c :BZh9 ?x }", tmp_path / "a.csv", time="at", subject="PAR1")
