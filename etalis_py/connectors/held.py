@@ -73,22 +73,30 @@ class CheckpointedText:
 
 
 class HeldText(CheckpointedText):
-    """Writes the text of each checkpoint to an output, once it is on the disk.  State: the text since the last."""
+    """Writes the text of each checkpoint to an output, once it is on the disk.  State: the text since the last.
+
+    As long as the output has not begun, there is no token, so that the next process begins it.
+    """
 
     guarantee = "at least once"
 
     def __init__(self, format: Format, output: TextOutput) -> None:
         super().__init__(output.name, format)
         self._output = output
+        self._begun = False
 
     def recover(self, token: Any | None) -> None:
         if token is not None:
             self.commit(token)
+            self._begun = True
             self._text.go_on()
 
     def prepare(self) -> Any:
-        return self._held.take()
+        text = self._held.take()
+        self._begun = self._begun or bool(text)
+        return text if self._begun else None
 
     def commit(self, token: Any) -> None:
-        self._output.write(token.decode())
-        self._output.flush()
+        if token is not None:
+            self._output.write(token.decode())
+            self._output.flush()

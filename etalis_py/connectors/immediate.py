@@ -1,6 +1,7 @@
 """Standard output, and other sinks that pass matches on at once: at least once.
 
-After a crash the matches since the last checkpoint come again, with the same ids.
+After a crash the matches since the last checkpoint come again, with the same ids.  A token says whether the output has
+begun, so that the header of CSV comes once.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from etalis_py.streams.sinks import Match
+from etalis_py.streams.sinks import Match, TextSink
 from etalis_py.streams.sinks import Sink as Plain
 
 
@@ -21,7 +22,9 @@ class Immediate:
         self._sink = sink
 
     def recover(self, token: Any | None) -> None:
-        """Do nothing: what was written cannot be taken back."""
+        """Leave what was written as it is: it cannot be taken back."""
+        if token and isinstance(self._sink, TextSink):
+            self._sink.go_on()
 
     def write(self, matches: Iterable[Match]) -> None:
         for match in matches:
@@ -30,7 +33,7 @@ class Immediate:
 
     def prepare(self) -> Any:
         self._sink.flush()
-        return None
+        return isinstance(self._sink, TextSink) and self._sink.begun
 
     def commit(self, token: Any) -> None:
         """Do nothing: everything is out already."""

@@ -142,8 +142,11 @@ def of_frame(
 
     reader = open_frame(frame)
     names = checked_names(reader.schema)
-    if not names or (not naming and not is_plain(names)):
-        return reader, None
+    try:
+        if not names or (not naming and not is_plain(names)):
+            return reader, None
+    except StreamError as error:
+        raise error.at("the table", 0) from None
     first = next((batch for batch in reader if len(batch)), None)
     if first is None:  # so nothing is drafted, but the columns that are named must be there
         return reader, naming.drafted(Samples({name: [] for name in names}))

@@ -23,7 +23,7 @@ from etalis_py.streams.csv_rows import header_columns
 from etalis_py.streams.draft import ROWS, Samples
 from etalis_py.streams.formats import MARK, check_named, sniff
 from etalis_py.streams.json_arrays import is_array, texts_of
-from etalis_py.streams.jsonl import NO_JSON, Number, has_triples, no_json
+from etalis_py.streams.jsonl import NO_JSON, TIME_KEYS, Number, has_triples, no_json
 from etalis_py.streams.record_keys import elements_of, named_values
 from etalis_py.streams.sources import LONGEST_LINE, MAPPED, OpenedInput, format_of
 from etalis_py.streams.templates import WITH_COMMA
@@ -81,7 +81,17 @@ def first_object(name: str | os.PathLike[str]) -> dict[str, Any] | None:
 
 
 def is_plain(names: Iterable[str]) -> bool:
-    """Whether a table with these columns is nothing like the flat form (``end``, ``s``, ``p``, ``o``)."""
+    """Whether a table with these columns is nothing like the flat form (``end``, ``s``, ``p``, ``o``).
+
+    Rows with the keys of JSON lines are refused: they would be read as if their triples were a text.
+    """
+    names = list(names)
+    if "triples" in names and set(TIME_KEYS) & set(names):
+        raise StreamError(
+            "its rows have a time and triples, as JSON lines do, and tables do not",
+            hint="give the rows as dicts, such as frame.to_dict('records'), or write them as JSON lines; if triples is "
+            "a value like any other, name the columns of time and subject",
+        )
     return len(set(_FLAT) & set(names)) < len(_FLAT) - 1
 
 

@@ -109,6 +109,11 @@ class TextSink(ClosedByItsBlock):
         for match in matches:
             self.write(match)
 
+    @property
+    def begun(self) -> bool:
+        """Whether what comes before the first match is written."""
+        return self._begun
+
     def go_on(self) -> None:
         """What comes before the first match is written already."""
         self._begun = True

@@ -15,6 +15,8 @@ import pytest
 from etalis_py import run
 from etalis_py.connectors import Message, connect
 from etalis_py.connectors.files import DurableFile, DurableFolder
+from etalis_py.connectors.held import Held, HeldText
+from etalis_py.connectors.immediate import Immediate
 from etalis_py.connectors.registry import SINKS, SOURCES, is_sink, open_sink, open_source
 from etalis_py.connectors.sqlite import Database
 from etalis_py.containers.follow_container import container_stream
@@ -26,6 +28,7 @@ from etalis_py.events.errors import without_password
 from etalis_py.streams import DeadLetters, SinkError, StreamError
 from etalis_py.streams.kafka import parse_topic, read_kafka
 from etalis_py.streams.objects import open_object
+from etalis_py.streams.sinks import TextSink
 from etalis_py.streams.write_rows import JsonLines, ResultsCsv
 from etalis_py.testing.connectors import Memory, MemorySink, Slow, check_sink, check_source, poisoned, some_matches
 from tests.cli import in_process
@@ -96,6 +99,21 @@ def test_a_csv_file_has_one_header(tmp_path: Path) -> None:
         sink.write(list(run(QUERY, list(connect(Memory(VALUES[begin : begin + 1]), "memory://")))))
         sink.commit(sink.prepare())
     assert path.read_text().splitlines() == ["x,start,end", "0,0,0", "4,4,4"]
+
+
+@pytest.mark.parametrize("held", [False, True], ids=["at once", "at checkpoints"])
+def test_standard_output_has_one_header_over_two_processes(held: bool) -> None:
+    """One that passes matches on at once wrote it in each process, the other one never if the first had no match."""
+    token, said, output = None, "", Held()
+    for begin in (0, 3, 6):
+        sink = HeldText(ResultsCsv(["x"]), output) if held else Immediate(TextSink(ResultsCsv(["x"]), output))
+        sink.recover(token)
+        if begin:
+            sink.write(list(run(QUERY, list(connect(Memory(VALUES[begin : begin + 1]), "memory://")))))
+        token = sink.prepare()
+        sink.commit(token)
+        said += output.take().decode()
+    assert said.split() == ["x,start,end", "3,3,3", *(["x,start,end", "3,3,3"] if held else []), "6,6,6"]
 
 
 SINKS_TO_SHARE: dict[str, Callable[[Path], Any]] = {

@@ -63,6 +63,21 @@ def test_the_flat_form_is_read_as_it_is(make) -> None:
     assert stream.clock == Clock("integer", "us")
 
 
+@pytest.mark.parametrize("key", ["time", "start"])
+def test_a_frame_with_the_keys_of_json_lines_is_refused(key: str, tmp_path: Path) -> None:
+    """Its triples were a text, and the query found nothing in them; a list of dicts is read as JSON lines are."""
+    frame = pd.DataFrame({key: [1, 2], "triples": [":c :p 5 .", ":c :p 6 ."]})
+    frame.to_parquet(tmp_path / "a.parquet")
+    for rows in (frame, pl.from_pandas(frame), tmp_path / "a.parquet"):
+        with pytest.raises(StreamError, match="its rows have a time and triples, as JSON lines do") as raised:
+            run("SELECT ?x { ?c :p ?x }", rows)
+    assert raised.value.source == str(tmp_path / "a.parquet")
+    named = [match["x"] for match in run("SELECT ?x { ?c :triples ?x }", frame, time=key, subject="triples")]
+    assert named == [":c :p 5 .", ":c :p 6 ."]
+    if key == "time":
+        assert [match["x"] for match in run("SELECT ?x { ?c :p ?x }", frame.to_dict("records"))] == [5, 6]
+
+
 def test_a_compiled_loop_tells_the_same_literals_as_the_pattern() -> None:
     xsd = "http://www.w3.org/2001/XMLSchema#"
     texts = ["", "1", "a b", 'a"b', "a\\b", "ä", "~", "\x7f", "\t", "1^^", '"', '""']
