@@ -2,7 +2,8 @@
 
 An entry with a field ``value`` alone, or with a JSON object in it, is a message with that content; so is one with the
 field that ``field=…`` names.  Any other entry is a JSON object of its fields, whose texts a mapping reads like the
-cells of CSV.  The position is the id of the last entry.
+cells of CSV; bytes in them that are not UTF-8 become U+FFFD, and a warning says so.  The position is the id of the last
+entry.
 A time that an entry does not state is that of its id.  Passwords come from ``REDIS_PASSWORD``.  Needs redis: the extra
 ``redis``.
 """
@@ -64,6 +65,7 @@ class RedisStream:
         self.name = name_of(address, stream)
         self._from_now, self._last = from_now, _BEFORE_ALL
         self._told = False  # that entries may have been removed before they were read
+        self._told_bytes = False  # that a field is no text
 
     def open(self, position: Position | None) -> None:
         try:
@@ -140,10 +142,25 @@ class RedisStream:
         value = fields.get((self._field or "value").encode())
         is_column = self._field is None and len(fields) > 1 and not (value or b"").lstrip().startswith(b"{")
         if value is None or is_column:
-            texts = {key.decode("utf-8", "replace"): text.decode("utf-8", "replace") for key, text in fields.items()}
-            value = msgspec.json.encode(texts)
+            value = msgspec.json.encode(self._texts(name, fields))
         at = int(name.partition("-")[0]) * 1000
         return Message(value, f"{self.name}, entry {name}", at if at < FARTHEST else None)
+
+    def _texts(self, entry: str, fields: dict[bytes, bytes]) -> dict[str, str]:
+        """The fields of an entry; bytes of them that are no text are told once."""
+        try:
+            return {key.decode(): text.decode() for key, text in fields.items()}
+        except UnicodeDecodeError:
+            texts = {key.decode("utf-8", "replace"): text.decode("utf-8", "replace") for key, text in fields.items()}
+        if not self._told_bytes:
+            self._told_bytes = True
+            odd = ", ".join(name for name, text in texts.items() if "\ufffd" in name + text)
+            warn(
+                f"{self.name}, entry {entry}: bytes that are not UTF-8 are read as U+FFFD, in {odd}; write texts in "
+                "UTF-8, and binary content in Base64",
+                stacklevel=2,
+            )
+        return texts
 
     def position(self) -> Position:
         return self._last
