@@ -186,4 +186,4 @@ class QueryFolder:
             self._say(str(error))
             self._say(f"etalis: {path}: {fate}; the run goes on")
         else:
-            self._say(f"etalis: {path}: {fate}: {error}")
+            self._say(f"etalis: {path}: {fate}: {str(error).removeprefix(f'{path}, ')}")

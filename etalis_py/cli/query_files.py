@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from etalis_rules.messages import into_utf8
+from etalis_rules.messages import query_text
 
 from etalis_py.cli.errors import UsageError
 from etalis_py.events.errors import name_like
@@ -40,7 +40,6 @@ def text_of(name: str) -> str:
 def decoded(data: bytes, name: str) -> str:
     """The text of a query that stands in these bytes."""
     try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise UsageError(f"{name}, line {line}: a query is UTF-8 text, this is not; {into_utf8(data)}") from None
+        return query_text(data, name)
+    except ValueError as error:
+        raise UsageError(str(error)) from None

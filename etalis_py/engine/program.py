@@ -38,6 +38,7 @@ from etalis_compiler.rsp.checks import check_closing, doubtful_windows
 from etalis_compiler.rule_warnings import check
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.messages import query_text
 
 from etalis_py.engine.query_families import GatheredQueries, QueryFamily, gather, one_by_one
 
@@ -390,5 +391,7 @@ def source_of(item: Text) -> Source:
     path = Path(item)
     try:
         return Source(path.read_text(encoding="utf-8"), str(path))
+    except UnicodeDecodeError:
+        return Source(query_text(path.read_bytes(), str(path)), str(path))  # says where it is no text
     except FileNotFoundError:
         raise FileNotFoundError(f"there is no query file {path}; a query text must contain a brace") from None

@@ -22,6 +22,15 @@ def into_utf8(data: bytes) -> str:
     return INTO_UTF8 if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else FROM_LATIN1
 
 
+def query_text(data: bytes, name: str) -> str:
+    """The text of a query; ``name`` is where it stands."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise ValueError(f"{name}, line {line}: a query is UTF-8 text, this is not; {into_utf8(data)}") from None
+
+
 def in_characters(text: str) -> str:
     r"""The text with escapes for bytes of a file name that are not UTF-8, which Python keeps as halves of pairs.
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from etalis_py import Engine, event
+from etalis_py import Engine, compile, event
 from etalis_py.cli.commands import parser
 from etalis_py.cli.folder import QueryFolder, follows_folder
 from etalis_py.cli.watch import files_of
@@ -105,6 +105,17 @@ def test_a_file_that_does_not_compile_is_told_and_what_it_held_runs_on(alerts: A
     alerts.write("user9.rq", RISE.format(0))
     (alerts.path / "user0.rq").unlink()
     assert alerts.look() == ["etalis: user0.rq: removed", "etalis: user9.rq: added"]
+
+
+def test_a_file_that_is_no_text_is_told_as_one_of_a_command_is(alerts: Alerts) -> None:
+    (alerts.path / "user0.rq").write_bytes(b"\xff\xfe")
+    (alerts.path / "user9.rq").write_bytes(b"SELECT ?x\n# Z\xfcrich")
+    first, second = alerts.look()
+    told = "a query is UTF-8 text, this is not; save it in UTF-8, or convert it"
+    assert first.startswith(f"etalis: user0.rq: what it held before runs on: line 1: {told}: ")
+    assert second.startswith(f"etalis: user9.rq: left out: line 2: {told}: ")
+    with pytest.raises(ValueError, match=f"user9.rq, line 2: {told}"):
+        compile(alerts.path / "user9.rq")
 
 
 def test_a_name_that_is_taken_is_told(alerts: Alerts) -> None:
