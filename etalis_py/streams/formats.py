@@ -39,6 +39,8 @@ from etalis_py.streams.timing import Idle, Span
 from etalis_py.streams.turtle import message_rows, split_messages, turtle_quads
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from etalis_py.streams.columns.merge_in_order import Chunk
 
 _TERM = rb"(?:<[^<>\s]*>|_:\S+)"
@@ -82,6 +84,16 @@ def check_text(head: bytes) -> None:
             "this is a text in UTF-16, as some programs of Windows write it",
             hint=INTO_UTF8,
         )
+
+
+def table_batches(
+    source: OpenedInput, format: str, mapping: RowMapping | None = None
+) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """The columns and the rows of a file of Parquet or Arrow, unless it is something else, whatever its name says."""
+    from etalis_py.streams.columns.files import file_batches  # takes a while to import
+
+    check_text(source.peek(MARK))
+    return file_batches(source, format, mapping)
 
 
 def sniff(head: bytes) -> str:
@@ -177,10 +189,9 @@ def table_chunks(
     source: OpenedInput, format: str, mapping: RowMapping | None, context: StreamContext
 ) -> Iterator[Chunk]:
     """The rows of a Parquet or Arrow file, or of an Arrow stream."""
-    from etalis_py.streams.columns.files import file_batches  # takes a while to import
     from etalis_py.streams.columns.frames import frame_chunks
 
-    schema, batches = file_batches(source, format, mapping)
+    schema, batches = table_batches(source, format, mapping)
     yield from frame_chunks(schema, batches, mapping, context, source.path or "FILE")
 
 

@@ -21,10 +21,10 @@ from etalis_py.events.clock import is_number
 from etalis_py.events.errors import StreamError
 from etalis_py.streams.csv_rows import header_columns
 from etalis_py.streams.draft import ROWS, Samples
-from etalis_py.streams.formats import MARK, check_named, sniff
+from etalis_py.streams.formats import MARK, check_named, sniff, table_batches
 from etalis_py.streams.json_arrays import is_array, texts_of
-from etalis_py.streams.jsonl import NO_JSON, TIME_KEYS, Number, has_triples, no_json
-from etalis_py.streams.record_keys import elements_of, named_values
+from etalis_py.streams.jsonl import NO_JSON, Number, has_triples, no_json
+from etalis_py.streams.record_keys import TIME_KEYS, elements_of, named_values
 from etalis_py.streams.sources import LONGEST_LINE, MAPPED, OpenedInput, format_of
 from etalis_py.streams.templates import WITH_COMMA
 
@@ -42,10 +42,9 @@ def file_samples(name: str | os.PathLike[str]) -> Samples:
     with _opened(name) as (source, format):
         if format in ("parquet", "arrow"):
             from etalis_py.streams.columns.checked_tables import checked, checked_names
-            from etalis_py.streams.columns.files import file_batches
             from etalis_py.streams.columns.sample_rows import frame_samples
 
-            schema, batches = file_batches(source, format, None)
+            schema, batches = table_batches(source, format)
             batch = next(checked(batches, checked_names(schema)), None)
             if batch is None or not len(batch):
                 raise StreamError("no rows found")
@@ -64,9 +63,7 @@ def needs_mapping(name: str | os.PathLike[str]) -> bool:
     """Whether a file has plain rows: CSV, objects without ``triples``, or a table that is not of the flat form."""
     with _opened(name) as (source, format):
         if format in ("parquet", "arrow"):
-            from etalis_py.streams.columns.files import file_batches
-
-            return is_plain(file_batches(source, format, None)[0].names)
+            return is_plain(table_batches(source, format)[0].names)
         if format == "jsonl":
             first = next(_objects(_head_of(source).decode("utf-8", "replace")), None)
             return first is not None and not has_triples(first)

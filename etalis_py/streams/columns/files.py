@@ -13,7 +13,6 @@ from etalis_py.events.errors import StreamError
 from etalis_py.streams.columns.checked_tables import FAILURES, checked_names, first_line
 from etalis_py.streams.columns.frames import ROWS
 from etalis_py.streams.csv_mapping import RowMapping
-from etalis_py.streams.formats import MARK, check_text
 from etalis_py.streams.sources import OpenedInput
 from etalis_py.values.errors import LimitExceeded
 from etalis_py.values.limits import LIMITS, take_unpacked
@@ -27,17 +26,15 @@ def file_batches(
     source: OpenedInput, format: str, mapping: RowMapping | None
 ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """The columns of a file, and its rows, unchecked; a Parquet file is read only in the columns the mapping uses."""
-    head = source.peek(MARK)
     try:
         if format == "parquet":
             return _parquet(source, mapping)
-        if head.startswith(_MAGIC):
+        if source.peek(len(_MAGIC)).startswith(_MAGIC):
             file = ipc.open_file(_whole(source))
             return file.schema, (file.get_batch(i) for i in range(file.num_record_batches))
         stream = ipc.open_stream(_Reading(source))
         return stream.schema, iter(stream)
     except FAILURES as error:
-        check_text(head)
         raise source.failure(error) if isinstance(error, OSError) and error.errno else refused(error, format) from None
 
 
