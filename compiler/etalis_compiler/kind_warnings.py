@@ -19,6 +19,7 @@ from typing import Any
 from etalis_rules.terms import XSD, is_literal, literal, parts
 
 from . import ast
+from .ast.operators import mandatory_parts
 from .diagnostics import Diagnostic, Source
 from .scope import children, conjuncts, is_forgiving, variables
 from .value_kinds import (
@@ -47,7 +48,6 @@ _NEVER_CALCULATED = frozenset({TEXT, "truth value", IRI, SUBJECT, TRIPLE, OTHER}
 _WHITE = "\t\n\r "
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _ZONE = re.compile(r".*(Z|[+-]\d\d:\d\d)", re.DOTALL)
-_WITHOUT_ONE_SIDE = frozenset({ast.Operator.UNION, ast.Operator.OPTIONALSEQ, ast.Operator.EQUALSOPTIONAL})
 _WORDS = {IRI: "an IRI", SUBJECT: "the subject of a triple", OTHER: "a literal of another datatype"}
 _CASTS = {
     TEXT: "STR",
@@ -57,7 +57,7 @@ _CASTS = {
     DURATION: "xsd:duration",
 }
 _EXPRESSIONS = (ast.Unary, ast.Binary, ast.In, ast.Call, ast.FunctionCall, ast.Aggregate)
-_TOLD = (*_EXPRESSIONS, ast.Filter, ast.Query, ast.Repeat)
+_TOLD = (*_EXPRESSIONS, ast.Query)
 
 
 def bound_kinds(query: ast.Query) -> dict[str, str]:
@@ -111,7 +111,7 @@ def kind_doubts(query: ast.Query, source: Source, bound: Kinds) -> Iterator[Diag
                 waiting += [(part, kinds) for part in reversed(below)]
             case _:
                 waiting += [(part, bound) for part in reversed(below)]
-        if isinstance(node, _TOLD):
+        if isinstance(node, _TOLD) or hasattr(node, "condition"):
             yield from teller.told(node, kinds)
 
 
@@ -128,14 +128,8 @@ def _narrowed(pattern: Any, bound: Kinds) -> Kinds:
                     for name, kind in _asked_for(part, bound):
                         if name not in bound:
                             narrower.setdefault(name, kind)
-            case ast.GraphGroup(_, inner) | ast.StreamGroup(_, inner) | ast.WindowGroup(_, inner):
-                waiting.append(inner)
-            case ast.EventGroup(inner) | ast.Within(inner) | ast.Skip(inner):
-                waiting.append(inner)
-            case ast.Combined(operator, left, right) if operator not in _WITHOUT_ONE_SIDE:
-                waiting += (left,) if operator is ast.Operator.NOT else (right, left)
-            case ast.SeqNot(left, _, right) | ast.SeqOptional(left, _, right):
-                waiting += (left,) if right is None else (right, left)
+            case other:
+                waiting += reversed(mandatory_parts(other))
     return ChainMap(narrower, bound) if narrower else bound  # type: ignore[arg-type]  # neither is changed
 
 
@@ -175,7 +169,7 @@ class _Teller:
                 yield from self.condition(right, kinds)
             case ast.Binary():
                 yield from self.comparison(node, node.operator, node.left, node.right, kinds)
-            case ast.Unary("!", operand) | ast.Filter(operand):
+            case ast.Unary("!", operand):
                 yield from self.condition(operand, kinds)
             case ast.Unary(_, operand) if (kind := kind_of(operand, kinds)) in _NEVER_CALCULATED | {TIME}:
                 yield self._no_calculation(node, operand, kind)
@@ -189,8 +183,9 @@ class _Teller:
             case ast.Query(having=having):
                 for condition in having:
                     yield from self.condition(condition, kinds)
-            case ast.Repeat(condition=ast.Spanned() as condition):
-                yield from self.condition(condition, kinds)
+        asked = getattr(node, "condition", None)
+        if isinstance(asked, ast.Spanned):
+            yield from self.condition(asked, kinds)
 
     def condition(self, e: Any, kinds: Kinds) -> Iterator[Diagnostic]:
         """What is neither true nor false."""

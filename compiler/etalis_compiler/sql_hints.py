@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from .ast.terms import Operator
 from .diagnostics import Source
 from .lexing import Token, words
 
@@ -12,6 +13,7 @@ _BETWEEN = "between two values is ?x >= 5 && ?x <= 7"
 _MISSING = "a value that is missing is !BOUND(?x), one that is there BOUND(?x)"
 _TEXTS = 'texts are compared with STRSTARTS(?x, "a"), CONTAINS(?x, "a"), STRENDS(?x, "a") or REGEX(?x, "^a")'
 _PATTERN = "the pattern stands in braces: WHERE { EVENT { ?thing :price ?x } FILTER (?x > 5) }"
+_BEFORE_A_GROUP = rf"^(?:EVENT|{'|'.join(Operator.__members__)})$"
 _ORDER = "the order is WHERE, WITHIN, GROUP BY, HAVING, ORDER BY, LIMIT, OFFSET"
 
 
@@ -53,7 +55,7 @@ _HABITS = (
     ),
     _habit(r"\)", "* DISTINCT", "rows are counted by COUNT(*), the values of a variable by COUNT(?x)", after=r"\($"),
     _habit(r"\?\s", "&&", "one of two values is IF(?x > 5, 1, 2)"),
-    _habit(r"\{", ")", "groups stand in braces: { { … } SEQ { … } } WITHIN 10 s", after="^(?:EVENT|SEQ|NEXT)$"),
+    _habit(r"\{", ")", "groups stand in braces: { { … } SEQ { … } } WITHIN 10 s", after=_BEFORE_A_GROUP),
     _habit(r"\?", "AS", "a computed column is written (expression AS ?name)", after=r"\)$"),
     _habit(r"WHERE\b(?!\s{0,9}\{)", "}", "a condition is a filter: FILTER (?x > 5)"),
     _habit(r"(?:GROUP|HAVING|ORDER|LIMIT)\b", "USING OFFSET LIMIT", _ORDER),

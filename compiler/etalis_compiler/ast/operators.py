@@ -3,8 +3,25 @@ long their matches last."""
 
 from __future__ import annotations
 
-from .nodes import Combined, Exists, Group, Minus, Optional, Pattern, Repeat, SeqNot, SeqOptional, Skip, Start, Within
-from .terms import FORWARD, IN_TURN, SEEING_LEFT, SEEING_RIGHT, Duration, Operator, Var
+from .nodes import (
+    Combined,
+    EventGroup,
+    Exists,
+    GraphGroup,
+    Group,
+    Minus,
+    Optional,
+    Pattern,
+    Repeat,
+    SeqNot,
+    SeqOptional,
+    Skip,
+    Start,
+    StreamGroup,
+    WindowGroup,
+    Within,
+)
+from .terms import FORWARD, IN_TURN, OF_ONE_SIDE, SEEING_LEFT, SEEING_RIGHT, Duration, Operator, Var
 
 AFTER_A_GROUP = frozenset({"WITHIN", "REPEAT", "SKIP", "DISJOINT", "THROTTLE"})
 """The words that may follow a group and take it alone."""
@@ -30,6 +47,20 @@ def keyword(node: object) -> str:
         case Skip(kind=kind):
             return f"SKIP {kind}" if kind in ("PAST", "TO") else kind
     return ""
+
+
+def mandatory_parts(pattern: object) -> tuple[object, ...]:
+    """The parts of which each solution of a pattern has one, from the first to the last; none for a group."""
+    match pattern:
+        case GraphGroup(_, inner) | StreamGroup(_, inner) | WindowGroup(_, inner):
+            return (inner,)
+        case EventGroup(inner) | Within(inner) | Skip(inner):
+            return (inner,)
+        case Combined(operator, left, right) if operator not in OF_ONE_SIDE:
+            return (left,) if operator is Operator.NOT else (left, right)
+        case SeqNot(left, _, right) | SeqOptional(left, _, right):
+            return (left,) if right is None else (left, right)
+    return ()
 
 
 def word_of(node: object) -> str:

@@ -138,6 +138,8 @@ class Operator(Enum):
 ALLEN = frozenset({Operator.MEETS, Operator.OVERLAPS, Operator.STARTS, Operator.DURING, Operator.FINISHES})
 TIGHT = ALLEN | {Operator.EQUALS, Operator.PAR}
 """The operators that bind tighter than SEQ."""
+OF_ONE_SIDE = frozenset({Operator.UNION, Operator.OPTIONALSEQ, Operator.EQUALSOPTIONAL})
+"""The operators of whose sides only one may be there."""
 OF_THE_PAPER = frozenset(
     {Operator.SEQ, Operator.EQUALS, Operator.OPTIONALSEQ, Operator.EQUALSOPTIONAL, Operator.AND, Operator.UNION}
 )
