@@ -47,6 +47,13 @@ def test_ids_and_order_are_those_of_rows(shape: str, stream: str) -> None:
     all_in_columns(P + SHAPES[shape], [drawn(len(shape), length(120), stream)])
 
 
+@pytest.mark.parametrize("query", ["?y > ?x", "?x * 2 <= ?y + 1"])
+def test_comparisons_are_made_by_the_kernel(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(next_where.NextWhereOperator, "_first_places")
+    program = compile(f"{P}SELECT * {{ {{ ?c :p ?x }} NEXT {{ ?c :p ?y FILTER ({query}) }} }}")
+    same_reports(lambda name: Engine(program, executor=name), list(drawn(3, length(300), "apart")))
+
+
 def test_pairs_are_tested_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(next_where, "AT_ONCE", 8)
     program = compile(P + SHAPES["higher"])
