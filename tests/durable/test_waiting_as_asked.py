@@ -26,14 +26,6 @@ from tests.processes import comes
 
 
 @pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    receiver = Receiver()
-    yield receiver
-    receiver.server.shutdown()
-    receiver.server.server_close()
-
-
-@pytest.fixture
 def busy() -> Iterator[ThreadingHTTPServer]:
     """A server that answers everything with 503, or 429, and wants to be left alone for 7 seconds."""
 

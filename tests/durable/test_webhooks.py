@@ -10,7 +10,6 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -31,14 +30,6 @@ QUERY = "SELECT ?x { ?c :p ?x }"
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return tmp_path
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    receiver = Receiver()
-    yield receiver
-    receiver.server.shutdown()
-    receiver.server.server_close()
 
 
 def test_a_webhook_keeps_the_contract(receiver: Receiver) -> None:

@@ -2,37 +2,8 @@
 
 from __future__ import annotations
 
-from etalis_py.numba_cache import kernel, section
-
-
-@section
-def push(heap, size, values, goal):
-    """Add a goal to a heap with the least value on top."""
-    place = size
-    while place > 0:
-        above = (place - 1) >> 1
-        if values[heap[above]] <= values[goal]:
-            break
-        heap[place] = heap[above]
-        place = above
-    heap[place] = goal
-
-
-@section
-def pop(heap, size, values):
-    """Take the top off a heap of this size."""
-    goal, place = heap[size - 1], 0
-    while True:
-        below = 2 * place + 1
-        if below >= size - 1:
-            break
-        if below + 1 < size - 1 and values[heap[below + 1]] < values[heap[below]]:
-            below += 1
-        if values[heap[below]] >= values[goal]:
-            break
-        heap[place] = heap[below]
-        place = below
-    heap[place] = goal
+from etalis_py.executors.columns.kernels.grouping import drop_first_of_heap, put_into_heap
+from etalis_py.numba_cache import kernel
 
 
 @kernel
@@ -57,12 +28,12 @@ def first_above(goals, keys, ends, values, longest, bounds, order, row_ends, row
                 end, value = row_ends[row], row_values[row]
                 while g < last and ends[goals[g]] < end:
                     if values[goals[g]] == values[goals[g]]:
-                        push(heap, size, values, goals[g])
+                        put_into_heap(heap, size, values, goals[g])
                         size += 1
                     g += 1
                 while size > 0 and values[heap[0]] < value:
                     if end - ends[heap[0]] <= longest:
                         places[heap[0]] = place
-                    pop(heap, size, values)
+                    drop_first_of_heap(heap, size, values)
                     size -= 1
         g = last
