@@ -47,12 +47,7 @@ _HABITS = (
     _habit("", "EXISTS", "inside a condition, NOT is written '!': !(?x > 5)", after="NOT$"),
     _habit(",", "WHERE", "selected columns are separated by spaces: SELECT ?c ?p"),
     _habit(r"TOP\s{1,9}\d", "ISTREAM", "the first five are LIMIT 5, at the end"),
-    _habit(
-        r"[\w?]",
-        "{",
-        "the pattern stands in braces: WHERE { EVENT { ?thing :price ?x } FILTER (?x > 5) }",
-        after="^WHERE$",
-    ),
+    _habit(r"[\w?]", "{", _PATTERN, after="^WHERE$"),
     _habit(r"\)", "* DISTINCT", "rows are counted by COUNT(*), the values of a variable by COUNT(?x)", after=r"\($"),
     _habit(r"\?\s", "&&", "one of two values is IF(?x > 5, 1, 2)"),
     _habit(r"\{", ")", "groups stand in braces: { { … } SEQ { … } } WITHIN 10 s", after=_BEFORE_A_GROUP),
