@@ -29,6 +29,7 @@ from warnings import warn
 from etalis_py.connectors.contracts import Message, Position
 from etalis_py.connectors.registry import taken_from
 from etalis_py.events.errors import StreamError, without_password
+from etalis_py.streams.answer_encoding import unasked_encoding
 from etalis_py.streams.retries import LONGEST_ASKED, asked_pause, pauses
 
 PORTION, MOST = 1_000, 20_000
@@ -182,10 +183,9 @@ class ServerEvents:
                 self._refused = told
             self._asked = asked_pause(answer.headers.get("retry-after"))
             raise self._httpx.HTTPError(told)
-        packed = answer.headers.get("content-encoding", "").lower()
-        if unknown := {one.strip() for one in packed.split(",")} - {"", "identity", "gzip", "deflate"}:
-            self._refused = f"the answer is encoded as {min(unknown)}, although only {_PACKED} were asked for"
-            raise self._httpx.HTTPError(self._refused)
+        if wrong := unasked_encoding(answer.headers.get("content-encoding", ""), _PACKED):
+            self._refused = wrong
+            raise self._httpx.HTTPError(wrong)
 
     def _take(self, answer: Any) -> None:
         """Hand on the events of an answer as they come."""

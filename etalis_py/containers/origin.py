@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from etalis_py.events.errors import PASSWORD, place_of_password, without_password, without_tokens
+from etalis_py.streams.answer_encoding import unasked_encoding
 
 TOKEN, TOKEN_FILE = "ETALIS_TOKEN", "ETALIS_TOKEN_FILE"
 _PORTS = {"http": 80, "https": 443}
@@ -56,6 +57,8 @@ def origin_of(url: str) -> str:
 def bound_client(url: str, token: str | None, timeout: httpx.Timeout | float, *, redirected: bool) -> httpx.Client:
     """A client for the server of one container; it sends the token there, and goes nowhere else.
 
+    What it reads comes in an encoding that it asked for: the bytes of another would be taken for text.
+
     ``redirected``: it goes where that server redirects it, within the same origin.
     """
     origin = origin_of(checked_address(url))
@@ -67,11 +70,17 @@ def bound_client(url: str, token: str | None, timeout: httpx.Timeout | float, *,
                 "trust it"
             )
 
+    def check_encoding(response: httpx.Response) -> None:
+        given, asked = response.headers.get("content-encoding", ""), response.request.headers["accept-encoding"]
+        wrong = unasked_encoding(given, asked)
+        if wrong and response.is_success and response.request.method == "GET":
+            raise ContainerError(f"{url}: {wrong}; a proxy in front of the server may do that: let it send text as it is")
+
     return httpx.Client(
         timeout=timeout,
         follow_redirects=redirected,
         headers={"Authorization": f"Bearer {token}"} if token else {},
-        event_hooks={"request": [stay]},
+        event_hooks={"request": [stay], "response": [check_encoding]},
     )
 
 

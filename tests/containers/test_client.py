@@ -141,6 +141,30 @@ def test_a_server_that_dies_and_stays_away_is_an_error_when_patience_ends(start:
             next(events)
 
 
+@pytest.mark.parametrize("push", [True, False], ids=["push", "feed"])
+def test_an_answer_in_an_encoding_that_nobody_asked_for_is_refused(push: bool) -> None:
+    """Its bytes were taken for lines, among which there was no event, and nothing was told."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            discovers = self.headers["accept"] == "text/turtle"
+            self.send_response(200)
+            self.send_header("content-type", self.headers["accept"])
+            self.send_header(*("link", f'</feed>; rel="{REL_FEED}"') if discovers else ("content-encoding", "zz"))
+            self.end_headers()
+            self.wfile.write(b"" if discovers else b"\x0b\x02\x80\n")
+
+        def log_message(self, *_: object) -> None: ...
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with Follower(f"http://127.0.0.1:{server.server_port}/s/", push=push, patience=0.5) as follower:
+        with pytest.raises(ContainerError, match="the answer is encoded as zz, although only gzip, .* a proxy in front"):
+            next(iter(follower))
+    server.shutdown()
+    server.server_close()
+
+
 def test_what_is_wrong_is_said(http: httpx.Client, server: Server) -> None:
     with pytest.raises(ContainerError, match=r"404: there is no container /none/\. Look the address up"):
         next(follow(f"{server.url}none/"))
