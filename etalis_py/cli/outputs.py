@@ -195,6 +195,8 @@ def open_outlet(
         return DurableOutlet(_durable(options, given), skipped)
     if lasting and revised and options.format in ("jsonl", "csv", "trig"):
         return DurableOutlet(HeldText(text_format(options.format, **given), StandardOutput()), skipped)
+    if lasting and options.format == "json":
+        raise _no_resuming(options.format, given["revised"])
     sink = open_sink(options.format, options.sink, **given)
     return DurableOutlet(Immediate(sink), skipped) if lasting else Outlet(sink, skipped)
 
@@ -215,8 +217,7 @@ def _durable(options: Namespace, given: dict[str, Any]) -> Durable:
 
         return Database(name, given["columns"])
     if format in ("parquet", "arrow", "sqlite", "table") or (format == "json" and (not folder or given["revised"])):
-        whole = "; json can go to a folder, as --sink matches/" if format == "json" and not given["revised"] else ""
-        raise UsageError(f"--format {format} cannot be resumed from a checkpoint: write jsonl, csv or trig{whole}")
+        raise _no_resuming(format, given["revised"])
     texts = text_format(format, **given)
     if folder:
         return DurableFolder(name, SUFFIXES[format], texts, Disk())
@@ -226,3 +227,9 @@ def _durable(options: Namespace, given: dict[str, Any]) -> Durable:
     if not path.parent.is_dir():
         raise sink_error(FileNotFoundError(), name)
     return DurableFile(name, texts, Disk())
+
+
+def _no_resuming(format: str, revised: bool) -> UsageError:
+    """The error for a format whose text ends only once, so that the next process could not go on with it."""
+    whole = "; json can go to a folder, as --sink matches/" if format == "json" and not revised else ""
+    return UsageError(f"--format {format} cannot be resumed from a checkpoint: write jsonl, csv or trig{whole}")

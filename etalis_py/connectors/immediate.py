@@ -14,16 +14,18 @@ from etalis_py.streams.sinks import Sink as Plain
 
 
 class Immediate:
-    """A sink of ``streams`` that has no transactions.  No state."""
+    """A sink of ``streams`` that has no transactions.  State: whether its text has begun."""
 
     guarantee = "at least once"
 
     def __init__(self, sink: Plain) -> None:
         self._sink = sink
+        self._begun = False
 
     def recover(self, token: Any | None) -> None:
         """Leave what was written as it is: it cannot be taken back."""
         if token and isinstance(self._sink, TextSink):
+            self._begun = True
             self._sink.go_on()
 
     def write(self, matches: Iterable[Match]) -> None:
@@ -33,7 +35,14 @@ class Immediate:
 
     def prepare(self) -> Any:
         self._sink.flush()
-        return isinstance(self._sink, TextSink) and self._sink.begun
+        self._begun = self._begun or (isinstance(self._sink, TextSink) and self._sink.begun)
+        return self._begun
+
+    def finish(self) -> None:
+        """Without any match, the text is what the format writes around matches, such as the header of CSV."""
+        if isinstance(self._sink, TextSink):
+            self._sink.close()
+            self._begun = True
 
     def commit(self, token: Any) -> None:
         """Do nothing: everything is out already."""
@@ -42,4 +51,7 @@ class Immediate:
         """Do nothing: everything is out already."""
 
     def close(self) -> None:
-        self._sink.close()
+        if isinstance(self._sink, TextSink):
+            self._sink.abandon()  # the next process goes on with the text, unless it has been finished
+        else:
+            self._sink.close()

@@ -113,6 +113,8 @@ def test_standard_output_has_one_header_over_two_processes(held: bool) -> None:
         token = sink.prepare()
         sink.commit(token)
         said += output.take().decode()
+        sink.close()  # as a signal does, before a match or after one
+        said += output.take().decode()
     assert said.split() == ["x,start,end", "3,3,3", *(["x,start,end", "3,3,3"] if held else []), "6,6,6"]
 
 

@@ -463,6 +463,11 @@ def test_what_cannot_go_on_is_refused_at_once(command: Command, more: tuple[str,
     assert reason in command(*more, *OFTEN, code=2)
 
 
+def test_json_on_standard_output_cannot_go_on(command: Command) -> None:
+    """Each process that went on ended the document once more."""
+    assert "json can go to a folder" in command("-f", "json", *OFTEN, sink="-", code=2)
+
+
 def test_a_table_cannot_go_on(command: Command) -> None:
     assert "write jsonl, csv or trig" in command(*OFTEN, sink="out.parquet", code=2)
 
