@@ -42,6 +42,8 @@ _HINTS = {
     Growth.LASTING: "bound the group, {…} WITHIN PT1H, or compare getDURATION() with a constant",
     Growth.PAST: "absence is absence in all the past: no WITHIN shortens it; expect memory to grow with what must be "
     "absent",
+    Growth.SINCE_START: "absence since START is absence in all the past, and WITHIN PT1H would ask for the first hour "
+    "alone; expect memory to grow with what must be absent",
     Growth.KEYS: "this grows with the keys, not with the stream; use BY variables with a bounded number of values",
     Growth.GROUPS: "write a sliding window after the WHERE clause: WITHIN PT1H",
 }
@@ -74,13 +76,19 @@ def _kept(name: str, nodes: Mapping[str, ir.Node], names: Mapping[str, str]) -> 
 
 
 def _inputs(name: str, nodes: Mapping[str, ir.Node]) -> Iterator[Input]:
-    """The inputs of a node, where a WITHIN may leave of an optional side only the first solution of each key."""
+    """The inputs of a node, as the nodes around it have them.
+
+    A WITHIN may leave of an optional side only the first solution of each key; after START a NOT alone is kept.
+    """
     node = nodes[name]
-    first: Forever | None = None
+    special: dict[Role, Forever] = {}
     if is_decided_by_key(node) and shown_within(name, nodes) is not None:
-        first = Forever("the first solution of {}", Growth.PAST, keys=node.certain)
+        special[Role.OPTIONAL] = Forever("the first solution of {}", Growth.PAST, keys=node.certain)
+    if isinstance(node, ir.Absence) and is_made_of_start(nodes[node.left.node], nodes):
+        if node.bound is None and node.deadline is None:
+            special[Role.ABSENT] = Forever(growth=Growth.SINCE_START, brief="every solution of the NOT")
     for part in inputs(node):
-        yield replace(part, forever=first) if first is not None and part.role is Role.OPTIONAL else part
+        yield replace(part, forever=special.get(part.role, part.forever))
 
 
 def _what(forever: Forever, parts: list[Input], names: Mapping[str, str]) -> str:

@@ -15,6 +15,8 @@ class Growth(Enum):
     """Nothing bounds how long a solution of the node lasts."""
     PAST = auto()
     """The node looks at all the past."""
+    SINCE_START = auto()
+    """The node looks back to the start of the stream."""
     KEYS = auto()
     """There is something for each key."""
     GROUPS = auto()

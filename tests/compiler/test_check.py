@@ -60,6 +60,7 @@ def test_nothing_is_said_of_what_is_well(text: str) -> None:
         ("SELECT * { { ?c :p ?x } NEXT { ?c :q ?y } }", "{ ?c :p ?x } NEXT ", "its next one for each ?c for"),
         ("SELECT * { { ?c :p ?x } MEETS { ?c :q ?y } }", "{ ?c :p ?x } MEETS", "everything on both sides"),
         ("SELECT * { { ?c :p ?x } REPEAT 3 BY ?c FILTER (?c != :a) }", "{ ?c :p ?x } REPEAT", "may go on for each ?c"),
+        ("SELECT * { { START } SEQ NOT { ?c :q ?y } SEQ { ?c :p ?x } }", "{ START } SEQ NOT {", "solution of the NOT"),
         ("SELECT * { { ?c :p ?x } NOT { ?c :q ?y } }", "{ ?c :p ?x } NOT { ?", "every solution of the NOT"),
     ],
 )
@@ -68,6 +69,14 @@ def test_unbounded_state(text: str, token: str, message: str) -> None:
     assert message in warning.message
     assert warning.token.startswith(token[:20])
     assert warning.hint
+
+
+def test_a_bound_is_not_advised_for_absence_since_the_start() -> None:
+    """WITHIN PT1H after START is the first hour: another question."""
+    (warning,) = found("SELECT * { { START } SEQ NOT { ?c :q ?y } SEQ { ?c :p ?x } }", "unbounded")
+    assert "absence in all the past" in warning.hint
+    assert "bound the group" not in warning.hint
+    assert not found("SELECT * { { { START } SEQ NOT { ?c :q ?y } SEQ { ?c :p ?x } } WITHIN PT1H }", "unbounded")
 
 
 def test_a_window_bounds_what_is_kept() -> None:
