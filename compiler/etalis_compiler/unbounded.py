@@ -84,9 +84,13 @@ def _inputs(name: str, nodes: Mapping[str, ir.Node]) -> Iterator[Input]:
     special: dict[Role, Forever] = {}
     if is_decided_by_key(node) and shown_within(name, nodes) is not None:
         special[Role.OPTIONAL] = Forever("the first solution of {}", Growth.PAST, keys=node.certain)
-    if isinstance(node, ir.Absence) and is_made_of_start(nodes[node.left.node], nodes):
-        if node.bound is None and node.deadline is None:
-            special[Role.ABSENT] = Forever(growth=Growth.SINCE_START, brief="every solution of the NOT")
+    if (
+        isinstance(node, ir.Absence)
+        and node.bound is None
+        and node.deadline is None
+        and is_made_of_start(nodes[node.left.node], nodes)
+    ):
+        special[Role.ABSENT] = Forever(growth=Growth.SINCE_START, brief="every solution of the NOT")
     for part in inputs(node):
         yield replace(part, forever=special.get(part.role, part.forever))
 

@@ -74,7 +74,9 @@ def bound_client(url: str, token: str | None, timeout: httpx.Timeout | float, *,
         given, asked = response.headers.get("content-encoding", ""), response.request.headers["accept-encoding"]
         wrong = unasked_encoding(given, asked)
         if wrong and response.is_success and response.request.method == "GET":
-            raise ContainerError(f"{url}: {wrong}; a proxy in front of the server may do that: let it send text as it is")
+            raise ContainerError(
+                f"{url}: {wrong}; a proxy in front of the server may do that: let it send text as it is"
+            )
 
     return httpx.Client(
         timeout=timeout,

@@ -158,9 +158,12 @@ def test_an_answer_in_an_encoding_that_nobody_asked_for_is_refused(push: bool) -
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    with Follower(f"http://127.0.0.1:{server.server_port}/s/", push=push, patience=0.5) as follower:
-        with pytest.raises(ContainerError, match="the answer is encoded as zz, although only gzip, .* a proxy in front"):
-            next(iter(follower))
+    address, reason = (
+        f"http://127.0.0.1:{server.server_port}/s/",
+        r"encoded as zz, although only gzip, .* a proxy in front",
+    )
+    with Follower(address, push=push, patience=0.5) as follower, pytest.raises(ContainerError, match=reason):
+        next(iter(follower))
     server.shutdown()
     server.server_close()
 
