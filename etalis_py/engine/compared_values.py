@@ -27,7 +27,7 @@ from etalis_rules.terms import is_literal, parts
 
 from etalis_py.engine.needed_values import COMPARISONS, branches, compared, conditions_of, objects_of, sentence
 from etalis_py.engine.unseen_values import derives_events
-from etalis_py.streams.templates import guess
+from etalis_py.streams.templates import from_amount, guess
 
 if TYPE_CHECKING:
     from etalis_py.engine.program import Program
@@ -44,8 +44,8 @@ Demand = tuple[str, str, str]
 
 
 class ComparedValues:
-    """State: for each predicate one text, one text that looks like a number, one other literal, and whether any is a
-    thing.
+    """State: for each predicate one text, one that looks like a number, one that looks like an amount, one other
+    literal, and whether any is a thing.
     """
 
     def __init__(self, effects: dict[str, Effects], spelling: Spelling) -> None:
@@ -53,6 +53,7 @@ class ComparedValues:
         self._predicates = frozenset().union(*effects.values())
         self._text: dict[str, str] = {}
         self._quoted: dict[str, str] = {}
+        self._amounts: dict[str, str] = {}
         self._other: dict[str, str] = {}
         self._things: set[str] = set()
 
@@ -93,6 +94,8 @@ class ComparedValues:
                 self._text.setdefault(predicate, term)
                 if predicate not in self._quoted and _has_number(term):
                     self._quoted[predicate] = term
+                elif predicate not in self._amounts and from_amount(parts(term)[0], ""):
+                    self._amounts[predicate] = term
 
     def warnings(self, among: str, *, background: bool = False) -> Iterator[str]:
         """What is of the wrong kind, by predicate; ``among`` says of how many events this is known, "" if of all.
@@ -109,8 +112,8 @@ class ComparedValues:
                 which = "some values" if predicate in self._things or predicate in self._other else "all values"
                 yield told(which, predicate, "texts", text, effect, _CAST if _has_number(text) else "")
         for predicate, effect in sorted(self._effects["order"].items()):
-            if (text := self._quoted.get(predicate)) is not None and predicate not in numbers:
-                yield told("values", predicate, "texts", text, effect, _CAST)
+            if predicate not in numbers and (text := self._quoted.get(predicate) or self._amounts.get(predicate)):
+                yield told("values", predicate, "texts", text, effect, _cast(text))
         for predicate, effect in sorted(self._effects["truths"].items()):
             if (text := self._text.get(predicate)) is not None and parts(text)[0].casefold() in _TRUTHS:
                 yield told("values", predicate, "texts", text, effect, f" {self._term(text)}")
@@ -240,6 +243,12 @@ def _calculated(e: alg.Expr) -> Iterator[str]:
 
 def _is_text(term: str) -> bool:
     return term[:1] == '"' == term[-1:]
+
+
+def _cast(text: str) -> str:
+    """What makes a number of a text."""
+    number = from_amount(parts(text)[0], "…")
+    return f"; {number} makes a number of one" if number else _CAST
 
 
 def _has_number(text: str) -> bool:

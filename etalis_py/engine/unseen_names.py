@@ -236,7 +236,7 @@ class UnseenNames:
                 self._subject(predicate, subjects) or self._time(predicate, times) or self._slip(predicate, self._seen)
             )
             if slip or predicate in self._needed:
-                yield told.format(self._term(predicate)) + slip
+                yield told.format(self._term(predicate)) + (slip or self._end_of(predicate))
 
     def _unmet(self, knowledge: Any) -> Iterator[str]:
         from etalis_py.engine.unmet_knowledge import unmet_knowledge  # it needs why-not, which not every run loads
@@ -253,6 +253,11 @@ class UnseenNames:
     def _time(self, predicate: str, times: Collection[str]) -> str:
         column = next((c for c, name in local_names([*times]).items() if self._term(predicate) == f":{name}"), "")
         return column and f": the column {column} is the time of its rows, which BIND (getENDTIME() AS ?time) gives"
+
+    def _end_of(self, predicate: str) -> str:
+        """The predicates whose names end in this one, as that of a key in a JSON object does: ``:trade_price``."""
+        longer = sorted(map(self._term, (p for p in self._seen if p.endswith(f"_{predicate[1:].rpartition('/')[2]}"))))
+        return f"; did you mean {' or '.join(longer[:3])}? (the same name at its end)" if longer else ""
 
     def _slip(self, name: str, among: Iterable[str]) -> str:
         from etalis_py.values.term_likeness import did_you_mean  # few runs need it, and difflib takes a while to import

@@ -26,14 +26,12 @@ from etalis_py.streams.json_arrays import is_array, texts_of
 from etalis_py.streams.jsonl import NO_JSON, Number, has_triples, no_json
 from etalis_py.streams.record_keys import TIME_KEYS, elements_of, named_values
 from etalis_py.streams.sources import LONGEST_LINE, MAPPED, OpenedInput, format_of
-from etalis_py.streams.templates import WITH_COMMA
+from etalis_py.streams.templates import WITH_COMMA, WITH_SIGN, from_amount
 
 _BYTES = 1 << 18
 _DELIMITERS = ",;\t|"
 _FLAT = ("end", "s", "p", "o")
 _THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+")
-_AMOUNT = r"[+-]?[0-9][0-9.,]*"
-_WITH_SIGN = re.compile(rf"[$€£¥]\s?{_AMOUNT}|{_AMOUNT}\s?[$€£¥%]")
 _decode = msgspec.json.Decoder(float_hook=Number).decode
 
 
@@ -219,11 +217,12 @@ def _comma_remark(name: str, column: list[str], decimal: str) -> str:
 def _sign_remark(name: str, column: list[str]) -> str:
     """What is told of amounts of money and of percentages, "" if a column has something else."""
     there = [cell.strip() for cell in column if cell.strip()]
-    if not there or not all(map(_WITH_SIGN.fullmatch, there)):
+    if not there or not all(map(WITH_SIGN.fullmatch, there)):
         return ""
+    number = max((from_amount(cell, "?x") for cell in there), key=len)  # that of decimal commas, if any cell has one
     return (
         f"{name} has a sign beside its numbers, as in {there[0]}: such values are texts; leave the sign out, or take "
-        'the number in the query: xsd:decimal(REPLACE(?x, "[^0-9.-]", ""))'
+        f"the number in the query: {number}"
     )
 
 

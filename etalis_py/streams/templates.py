@@ -21,6 +21,12 @@ DOUBLE = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]+"
 NUMBERS = ((INTEGER, "integer"), (DECIMAL, "decimal"), (DOUBLE, "double"))
 _NUMBERS = [(re.compile(pattern), XSD + name) for pattern, name in NUMBERS]
 WITH_COMMA = re.compile(r"[+-]?(?:[0-9]{1,3}(?:\.[0-9]{3})+|[0-9]+)(?:,[0-9]+)?")
+_DECIMAL_COMMA = re.compile(r"[^,]*,(?![0-9]{3}(?:\D|$))[0-9]*|[^,]*\.[^,]*,[0-9]*")
+"""One comma, after which no thousands come, or which comes after points."""
+_NUMBER = r"[+-]?[0-9][0-9.,]*"
+_AMOUNT = re.compile(_NUMBER)
+WITH_SIGN = re.compile(rf"[$€£¥]\s?{_NUMBER}|{_NUMBER}\s?[$€£¥%]")
+_SIGNS = "$€£¥% \u00a0"
 _LITERAL = re.compile(r'"(.*)"(?:\^\^(\S+)|@([A-Za-z]+(?:-[A-Za-z0-9]+)*))?', re.DOTALL)
 _NO_LABEL = re.compile(r"[^A-Za-z0-9_]")
 SAFE = "-._~:@!$'()*+,;="
@@ -125,6 +131,22 @@ def with_point(text: str) -> str:
     ('10.50', '-1234567.8', '1234', 'a,b')
     """
     return text.replace(".", "").replace(",", ".") if WITH_COMMA.fullmatch(text.strip()) else text
+
+
+def from_amount(text: str, variable: str) -> str:
+    """The expression that makes a number of a text with a decimal comma or a sign; "" if it is no such amount.
+
+    >>> from_amount("$1,200.50", "?x")
+    'xsd:decimal(REPLACE(?x, "[^0-9.-]", ""))'
+    >>> from_amount("1.200,50 €", "?x"), from_amount("nine", "?x")
+    ('xsd:decimal(REPLACE(REPLACE(?x, "[^0-9,-]", ""), ",", "."))', '')
+    """
+    plain = text.strip()
+    if not WITH_SIGN.fullmatch(plain) and not (("," in plain) and _AMOUNT.fullmatch(plain)):
+        return ""
+    if _DECIMAL_COMMA.fullmatch(plain.strip(_SIGNS)):
+        return f'xsd:decimal(REPLACE(REPLACE({variable}, "[^0-9,-]", ""), ",", "."))'
+    return f'xsd:decimal(REPLACE({variable}, "[^0-9.-]", ""))'
 
 
 def guess(text: str) -> str:

@@ -238,6 +238,11 @@ REMARKS = {
         "at,card,x\n1,c1,$9\n2,c2,$12.50\n",
         "x has a sign beside its numbers, as in $9: such values are texts",
     ),
+    "amounts with decimal commas": (
+        'at,card,x\n1,c1,"9,50 €"\n2,c2,12 €\n',
+        "x has a sign beside its numbers, as in 9,50 €: such values are texts; leave the sign out, or take the number "
+        'in the query: xsd:decimal(REPLACE(REPLACE(?x, "[^0-9,-]", ""), ",", "."))',
+    ),
     "percentages": ("at,card,x\n1,c1,\n2,c2,12 %\n", "x has a sign beside its numbers, as in 12 %: such values are"),
     "a time that is none": (
         "at,card,x\n2026-01-01,c1,1\n2026-01-02,c1,2\nunknown,c1,1\n2026-01-03,c1,5\n",

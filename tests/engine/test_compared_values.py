@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
 import pytest
 
 from etalis_py import Event, compile, event, run
@@ -42,6 +46,31 @@ LETTERS = 'compares them letter by letter, so "9" comes after "10"; xsd:decimal(
 )
 def test_values_are_told_where_a_part_of_an_answer_or_a_step_of_a_run_needs_others(pattern: str, expected: str) -> None:
     assert expected in told(f"SELECT * {{ {pattern} }}", [*PAID, event(":ann :seen 3", 4)])
+
+
+@pytest.mark.parametrize(
+    ("amounts", "number"),
+    [
+        (("$9.50", "$12.00"), 'REPLACE(…, "[^0-9.-]", "")'),
+        (("$1,200", "$900"), 'REPLACE(…, "[^0-9.-]", "")'),
+        (("9,50", "12,00"), 'REPLACE(REPLACE(…, "[^0-9,-]", ""), ",", ".")'),
+        (("1.200,50 €", "900 €"), 'REPLACE(REPLACE(…, "[^0-9,-]", ""), ",", ".")'),
+    ],
+)
+@pytest.mark.parametrize("rows", [list, pd.DataFrame], ids=["dicts", "frame"])
+def test_amounts_that_are_compared_with_one_another_are_told(
+    rows: Callable[[Any], Any], amounts: tuple[str, ...], number: str
+) -> None:
+    """They were compared letter by letter without a word, unless a file had them."""
+    given = rows([{"time": place, "id": "a", "paid": amount} for place, amount in enumerate(amounts)])
+    matches = run(
+        "SELECT * { { ?c :paid ?x } NEXT { ?c :paid ?y FILTER (?y > ?x) } }", given, time="time", subject="id"
+    )
+    list(matches)
+    letters = LETTERS.partition(";")[0]
+    assert matches.warnings == (
+        f'values of :paid are texts, as "{amounts[0]}": ?y > ?x {letters}; xsd:decimal({number}) makes a number of one',
+    )
 
 
 @pytest.mark.parametrize(
