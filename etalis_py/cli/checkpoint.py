@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from etalis_py.cli import options as shared
 from etalis_py.cli.errors import Failure, UsageError
+from etalis_py.cli.limits import add_limits, limits_of, told_as_options
 
 if TYPE_CHECKING:
     from etalis_py.spark.state.checkpoint_tools import Checkpoint
@@ -45,7 +46,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     moving = shared.group(parser, "moving")
     moving.add_argument("--shards", type=shared.shard_count, metavar="N", help="for how many shards")
     moving.add_argument("-o", "--output", type=Path, metavar="DIR", help="the new folder; the old one stays as it is")
-    shared.group(parser, "engine").add_argument("--master", metavar="M", help="as for etalis run")
+    engine = shared.group(parser, "engine")
+    engine.add_argument("--master", metavar="M", help="as for etalis run")
+    add_limits(engine, "goals=100000000", "as it was given to the runs")
     parser.set_defaults(command=run)
 
 
@@ -71,7 +74,8 @@ def run(options: Namespace) -> int:
     if options.shards is not None and not given:
         raise UsageError("a checkpoint does not hold its program: give the queries that it was made by as well")
     check_spark(options)
-    shared.say("\n".join(_done(options, given).lines()))
+    with told_as_options():
+        shared.say("\n".join(_done(options, given).lines()))
     return 0
 
 
@@ -90,8 +94,9 @@ def _done(options: Namespace, given: bool) -> Checkpoint:
 
     program = shared.read_program(options) if given else None
     graphs, prefixes = ({}, {}) if program is None else (shared.graph_files(program), program.prefixes)
-    known = knowledge_of(shared.background_of(options, prefixes) or None, options.entailment, graphs)
-    asked = JobSettings(background=known, lateness=options.lateness, revise=options.revise)
+    limits = limits_of(options)
+    known = knowledge_of(shared.background_of(options, prefixes) or None, options.entailment, graphs, limits)
+    asked = JobSettings(background=known, lateness=options.lateness, revise=options.revise, limits=limits)
     try:
         shards = options.shards or state_of(options.folder).shards
         config = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}

@@ -30,6 +30,7 @@ from etalis_py.cli.farewell import Farewell, waited_for
 from etalis_py.cli.folder import QueryFolder, files_in, fixed_by
 from etalis_py.cli.interrupt import Hangup, Interrupt
 from etalis_py.cli.lasting import drafts_of, is_lasting, keeper_of
+from etalis_py.cli.limits import limits_of
 from etalis_py.cli.outputs import DurableOutlet, Outlet, open_outlet
 from etalis_py.cli.paced_steps import drive, paced
 from etalis_py.cli.progress import Progress, on_terminal
@@ -62,7 +63,7 @@ class LocalRun:
     def __init__(self, options: Namespace, folder: QueryFolder | None, hangup: Hangup | None) -> None:
         shared.check_moment(options.until)
         self.options, self.folder, self.hangup = options, folder, hangup
-        self.start = shared.start_of(options)
+        self.start, self.limits = shared.start_of(options), limits_of(options)
         self.program = self._compiled()
         if self.program.windowed:
             refuse_for_windows(options)
@@ -179,6 +180,7 @@ class LocalRun:
             render=self.render,
             changes=changes,
             executor=executor,
+            limits=self.limits,
             **({"nodes": True, "sweep_every": 1} if nodes else {}),
         )
 

@@ -9,6 +9,7 @@ from etalis_py.cli import options as shared
 from etalis_py.cli.at_once import ended_at_once
 from etalis_py.cli.engine_of_run import check_ties
 from etalis_py.cli.errors import UsageError
+from etalis_py.cli.limits import add_limits, told_as_options
 
 EXAMPLES = """\
 examples:
@@ -117,6 +118,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     shared.add_log(output)
     shared.add_engine(parser)
     engine = shared.group(parser, "engine")
+    add_limits(engine, "goals=100000", "docs/resources.md lists them")
     engine.add_argument(
         "--executor",
         choices=("rows", "columns", "both"),
@@ -151,7 +153,8 @@ def run(options: Namespace) -> int:
 
         check_watch(options)
         return watch(lambda: run_once(options), lambda: files_of(options))
-    return run_once(options)
+    with told_as_options():
+        return run_once(options)
 
 
 def run_once(options: Namespace) -> int:

@@ -6,14 +6,11 @@ import argparse
 import os
 import sys
 from argparse import Namespace
-from typing import TYPE_CHECKING
 
 from etalis_py.cli import options as shared
 from etalis_py.cli.at_once import ended_at_once
 from etalis_py.cli.errors import Failure, UsageError
-
-if TYPE_CHECKING:
-    from etalis_py.containers import Limits
+from etalis_py.cli.limits import add_limits, given_limits
 
 READ_TOKEN = "ETALIS_READ_TOKEN"
 EXAMPLES = """\
@@ -51,14 +48,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("--tls-cert", metavar="FILE", help="speak TLS, with this certificate (PEM)")
     parser.add_argument("--tls-key", metavar="FILE", help="the key of the certificate, if it is in another file (PEM)")
     parser.add_argument("--audit", metavar="FILE", help="append a line to it for each request that writes")
-    parser.add_argument(
-        "--limit",
-        action="append",
-        type=_limit,
-        default=[],
-        metavar="NAME=N",
-        help="another value for a limit, such as questions_per_minute=10; /-/constraints lists them",
-    )
+    add_limits(parser, "questions_per_minute=10", "/-/constraints lists them")
     shared.add_log(parser)
     shared.add_background(parser, mapped=False)
     shared.add_policy(parser)
@@ -78,34 +68,10 @@ def _port(text: str) -> int:
     return int(text)
 
 
-def _limit(text: str) -> tuple[str, float]:
-    name, _, value = text.partition("=")
-    try:
-        return name, int(value) if value.removeprefix("-").isdecimal() else float(value)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"a limit is NAME=NUMBER, such as programs=8, found {text!r}") from None
-
-
-def _limits(given: list[tuple[str, float]]) -> Limits:
-    from dataclasses import fields
-
-    from etalis_py.containers import Limits
-
-    kinds = {field.name: field.type for field in fields(Limits)}
-    for name, value in given:
-        if name not in kinds:
-            raise UsageError(f"--limit {name}: there is no such limit; there are {', '.join(kinds)}")
-        if kinds[name] == "int" and not isinstance(value, int):
-            raise UsageError(f"--limit {name}: it is a whole number, found {value:g}")
-    try:
-        return Limits(**dict(given))  # type: ignore[arg-type]
-    except ValueError as error:
-        raise UsageError(f"--limit: {error}") from None
-
-
 def serve(options: Namespace) -> int:
     with ended_at_once():
         from etalis_py.cli.server_log import write_log
+        from etalis_py.containers import Limits
         from etalis_py.containers.origin import TOKEN
         from etalis_py.containers.run_server import ServeError
         from etalis_py.containers.run_server import serve as run_server
@@ -133,7 +99,7 @@ def serve(options: Namespace) -> int:
             tls_cert=options.tls_cert,
             tls_key=options.tls_key,
             audit=options.audit,
-            limits=_limits(options.limit),
+            limits=Limits(**given_limits(Limits, options.limit)),
             base_url=options.base_url,
             allow_origins=options.allow_origin,
             runner_factory="etalis_py.cli.server_programs:runner_factory",

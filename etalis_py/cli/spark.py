@@ -28,6 +28,7 @@ from etalis_rules.messages import how_many
 from etalis_py.cli import options as shared
 from etalis_py.cli.errors import Failure, UsageError
 from etalis_py.cli.interrupt import Interrupt
+from etalis_py.cli.limits import limits_of
 from etalis_py.cli.progress import StatusLine, on_terminal
 from etalis_py.cli.sources import is_live, mappings_of, open_streams, split_name
 from etalis_py.durable.identity import file_digest
@@ -194,9 +195,10 @@ def run(options: Namespace) -> int:
             "--background-stream with a table is for the local engine: on Spark give JSON lines of updates"
         )
     given = shared.background_of(options, program.prefixes) or ([] if changes else None)
-    knowledge = knowledge_of(given, options.entailment, shared.graph_files(program))
+    limits = limits_of(options)
+    knowledge = knowledge_of(given, options.entailment, shared.graph_files(program), limits)
     # The local engine refuses what can run nowhere.
-    outputs = engine_for(program, background=knowledge, changes=changes).outputs
+    outputs = engine_for(program, background=knowledge, changes=changes, limits=limits).outputs
     shared.show_warnings(program.check() if options.checkpoint else program.warnings)
     streaming = options.checkpoint is not None
     check_plan(program, shards_of(options), knowledge, warn=True, streaming=streaming, updates=changes)
@@ -235,6 +237,7 @@ def run(options: Namespace) -> int:
                     checkpoint=options.checkpoint,
                     render=stream.render,
                     updates=read_updates(options.background_stream, options.time_unit) if changes else None,
+                    limits=limits,
                 ) as spark_run,
             ):
                 spark_run.check_updates()

@@ -421,6 +421,22 @@ def test_a_limit_that_is_reached_is_a_failure_with_advice(folder: Folder) -> Non
     folder.write("count.rq", "CONSTRUCT { ?c :price ?y } WHERE { ?c :price ?x BIND (?x + 1 AS ?y) }")
     done = folder.etalis("run", "count.rq", "--stream", "ticks.jsonl", code=1)
     assert "did not end within 100000 rounds" in done.stderr
+    done = folder.etalis("run", "count.rq", "--stream", "ticks.jsonl", "--limit", "rounds=50", code=1)
+    assert "did not end within 50 rounds" in done.stderr
+    assert "raise the limit: --limit rounds=N" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("limit", "told"),
+    [
+        ("goal=3", "there is no such limit; there are goals, derivations, "),
+        ("goals=2.5", "it is a whole number, found 2.5"),
+        ("goals=0", "the limit goals must be above 0, found 0"),
+        ("goals", "a limit is NAME=NUMBER"),
+    ],
+)
+def test_a_limit_that_cannot_be_is_wrong_use(folder: Folder, limit: str, told: str) -> None:
+    assert told in folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", "--limit", limit, code=2).stderr
 
 
 def test_constructed_triples_have_no_place_in_csv_and_that_is_said(folder: Folder) -> None:

@@ -88,6 +88,22 @@ ALONE: dict[str, tuple[str, ...]] = {
     "days net": ("run", "rising.rq", "--stream", "days.jsonl", "--revise", "2s", "--format", "json", *SPARK),
     "days net here": ("run", "rising.rq", "--stream", "days.jsonl", "--revise", "2s", "--format", "json"),
     "other shards": ("run", "rising.rq", "--stream", "day2.jsonl", "--checkpoint", "days", *SPARK[:4], "--shards", "3"),
+    "limited": ("run", "rising.rq", "--stream", "ticks.jsonl", *SPARK, "--limit", "goals=1"),
+    "moved": ("checkpoint", "days", "rising.rq", "--revise", "2s", "--shards", "3", "--output", "days3", *SPARK[2:4]),
+    "moved in bounds": (
+        "checkpoint",
+        "days",
+        "rising.rq",
+        "--revise",
+        "2s",
+        "--shards",
+        "3",
+        "--output",
+        "days4",
+        *SPARK[2:4],
+        "--limit",
+        "goals=1",
+    ),
     "told 1": ("run", "kinds.rq", "--stream", "day1.jsonl", "--background-stream", "u1.jsonl", *SPARK, *TOLD),
     "told 2": ("run", "kinds.rq", "--stream", "day3.jsonl", "--background-stream", "u2.jsonl", *SPARK[:4], *TOLD),
     "told here": ("run", "kinds.rq", "--stream", "told.jsonl", "--background-stream", "u.jsonl"),
@@ -352,6 +368,16 @@ def test_what_has_no_answer_on_spark_is_refused(folder: Folder, arguments: list[
     done = folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", "--engine", "spark", *arguments, code=2)
     assert expected in done.stderr
     assert len(done.stderr.splitlines()) <= 2 or "usage" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["limited", "moved in bounds"])
+def test_shards_have_the_limits_of_the_command(done: tuple[Path, Done], name: str) -> None:
+    """A checkpoint was moved with the default limits, so one with more could not be moved."""
+    assert done[1]["moved"][0] == 0, done[1]["moved"]
+    code, _, errors = done[1][name]
+    assert code == 1
+    assert "goals are open, the limit is 1; " in errors
+    assert "or raise the limit: --limit goals=N" in errors
 
 
 def test_options_of_spark_want_spark(folder: Folder) -> None:

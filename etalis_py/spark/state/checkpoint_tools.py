@@ -241,7 +241,9 @@ def _shards(spark: SparkSession, program: Programs, asked: JobSettings, job: Job
     """An empty shard for each slot of the job."""
     revise = micros("revise", asked.revise)
     options = WindowOptions(updates=any(p.updates for p in job.programs), corrected=bool(revise))
-    specs, parts = plan(program, job.shards, asked.background, asked.entailment, asked.policy, options)
+    specs, parts = plan(
+        program, job.shards, asked.background, asked.entailment, asked.policy, options, limits=asked.limits
+    )
     slots = by_slot([routed.part for routed in parts], job.partitions)
     return {
         slot: shard_kind(specs[part.program], part)(specs[part.program], part, number, journal=True, revise=revise)
