@@ -170,8 +170,7 @@ class LiveTable:
         return Group(*tables)
 
     def flush(self) -> None:
-        if self._live is not None:
-            self._live.refresh()
+        """Do nothing: the picture is redrawn by the clock, as drawing it takes longer than hundreds of matches."""
 
     def close(self) -> None:
         if self._live is not None:

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import pyoxigraph as ox
 import pytest
 from etalis_rules.terms import XSD, iri_value, is_iri, literal, parts
 from rich.console import Console
+from rich.live import Live
 
 from etalis_py import Engine, compile, event
 from etalis_py.kernel.tabular import results
@@ -266,6 +268,24 @@ def test_a_live_table_keeps_the_last_rows() -> None:
     shown = console.file.getvalue().split("\x1b[?25h")[0]
     assert "50 matches, the last" in shown
     assert "urn:c49" in shown
+
+
+def test_a_live_table_is_drawn_by_the_clock_and_not_by_each_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A live stream has steps of one event, and to draw the table takes as long as hundreds of them."""
+    drawn, here = 0, threading.current_thread()
+    refresh = Live.refresh
+
+    def counted(live: Live) -> None:
+        nonlocal drawn
+        drawn += threading.current_thread() is here
+        refresh(live)
+
+    monkeypatch.setattr(Live, "refresh", counted)
+    with LiveTable(["c"], {}, Console(file=io.StringIO(), force_terminal=True, width=80, height=30)) as table:
+        for number in range(50):
+            table.write(FakeMatch({"c": f"<urn:c{number}>"}))
+            table.flush()
+    assert drawn < 5
 
 
 def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
