@@ -15,6 +15,7 @@ import re
 import reprlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import groupby
+from types import GeneratorType
 from typing import TYPE_CHECKING, Any, cast
 
 from etalis_rules.terms import iri_value
@@ -22,6 +23,7 @@ from etalis_rules.terms import iri_value
 from etalis_py.connectors.registry import is_source, open_source, other_sources
 from etalis_py.events import Event
 from etalis_py.events.checking import named_stream
+from etalis_py.events.errors import warn_caller
 from etalis_py.kernel.batch import Columns, InColumns, Records
 from etalis_py.streams import Punctuation, Stream, StreamError, merge, read_stream
 from etalis_py.streams.drafting import UNNAMED, Naming, named_rows, of_file, of_frame, of_records
@@ -86,6 +88,7 @@ def opened(
         raise TypeError(refusal(given))
     given = named_rows(given)
     if not isinstance(given, Collection):
+        _tell_if_used_up(given)
         if naming:
             given, reading["mapping"] = of_records(given, naming)
             mapping = reading["mapping"] or naming
@@ -100,6 +103,16 @@ def opened(
             given, reading["mapping"] = of_records(given, naming)
         return read_stream(given, **reading)
     raise TypeError(refusal_of_items(first, mapping or naming or None))
+
+
+def _tell_if_used_up(given: Iterable[Any]) -> None:
+    """Warn of a generator that has ended: it gives nothing, which no caller wants."""
+    if isinstance(given, GeneratorType) and given.gi_frame is None:
+        name = given.__name__
+        again = (
+            "make a list of it first" if name.startswith("<") else f"call {name}(…) again, or make a list of it first"
+        )
+        warn_caller(f"the generator {name} is used up already, so there is no event: {again}")
 
 
 def _by_name(given: Mapping[Any, Any], mapping: Any) -> Iterator[tuple[str, Any, Any]]:
