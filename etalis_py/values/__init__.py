@@ -34,6 +34,7 @@ from etalis_py.values.ordering import order_key, order_key_of, rank_key
 from etalis_py.values.temporal import compare_span, shift, within
 from etalis_py.values.types import (
     EQUATED,
+    EXACT,
     NUMERIC,
     ORDERED,
     BlankValue,
@@ -50,6 +51,7 @@ from etalis_py.values.types import (
 
 __all__ = [
     "EQUATED",
+    "EXACT",
     "NUMERIC",
     "ORDERED",
     "BlankValue",

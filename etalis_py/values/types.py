@@ -208,6 +208,9 @@ Value = (
 NUMERIC: frozenset[type] = frozenset((int, Decimal, float, XsdFloat))
 """The classes of numbers (not ``bool``)."""
 
+EXACT: frozenset[type] = frozenset((int, Decimal))
+"""The classes of numbers that Python compares with one another as SPARQL does: by their exact values."""
+
 ORDERED: frozenset[type] = frozenset((int, Decimal, float, XsdFloat, str, bool, DateTime))
 """Between two values of one of these classes Python's ``<  <=  >  >=  ==  !=`` are SPARQL's."""
 

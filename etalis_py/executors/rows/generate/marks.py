@@ -9,8 +9,8 @@ looks at the goals after the one that is then on top.
 Where a higher price is waited for, and the prices are 9, 4, 6, 5: 4 finds nothing and marks the goal 9, 6 takes the
 goal 4, 5 looks at the goal 6 alone and marks it.
 
-Cost: a goal is looked at again only if one that its mark stands for, too, is satisfied.  State: at most one mark for
-each goal.
+Cost: a goal is looked at again only if one that its mark stands for, too, is satisfied; among values of several kinds,
+such as doubles and decimals, whenever a value goes beyond those before it.  State: at most one mark for each goal.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from etalis_rules import program as ir
 from etalis_py.executors.rows.generate.blocks import Code
 from etalis_py.executors.rows.generate.inserting import in_vain, only_comparison
 from etalis_py.executors.rows.generate.writer import Writer
+from etalis_py.values import EXACT
 
 LONG_AGO = -(1 << 63)
 """Before the end of any goal."""
@@ -45,7 +46,7 @@ class Marks:
             w(f"m = {self.by_key}.get(k)")
             with w.block("if m is None:"):
                 w(f"m = {self.by_key}[k] = []")
-            with w.block("elif m and m[-1][0].__class__ is not c0:"):
+            with w.block(f"elif m and {_of_another_kind(code, 'm[-1][0]')}:"):
                 w("m.clear()")
             with w.block(f"while m and m[-1][0] {self.op} v0:"):
                 w("m.pop()")
@@ -57,12 +58,12 @@ class Marks:
         with w.block("if x[0] <= since:"):
             w("break")
 
-    def stays(self, w: Writer) -> None:
+    def stays(self, w: Writer, code: Code) -> None:
         """Goal ``x`` does not satisfy the comparison: ``soonest`` is the value that is satisfied first.
 
-        A value of another class may be compared in other ways: of it only is known that ``v0`` did not satisfy it.
+        A value of another kind may be compared in other ways: of it only is known that ``v0`` did not satisfy it.
         """
-        with w.block("elif w0.__class__ is not c0:"):
+        with w.block(f"elif {_of_another_kind(code, 'w0')}:"):
             w("soonest = v0")
         nan = "w0 != w0"  # it is never satisfied
         with w.block(f"elif (soonest is None or w0 {self.op[0]} soonest) and not {nan}:"):
@@ -77,6 +78,15 @@ class Marks:
                 with w.block("if len(m) >= len(b):"):
                     w("m.clear()")  # those of goals that have expired
                 w("m.append((v0 if soonest is None else soonest, b[-1][0]))")
+
+
+def _of_another_kind(code: Code, value: str) -> str:
+    """Source that is true if Python's operators may not compare a value with ``v0``, nor with others of its kind.
+
+    Integers and decimals are one kind: they are compared by their exact values.
+    """
+    exact = code.names.use("EXACT", EXACT)
+    return f"{value}.__class__ is not c0 and not (c0 in {exact} and {value}.__class__ in {exact})"
 
 
 def marks_of(code: Code, name: str, node: ir.Join) -> Marks | None:

@@ -117,7 +117,7 @@ def _check_conditions(w: Writer, code: Code, name: str, node: ir.Join, source: s
                     with w.block(f"if {' and '.join([*tests, *decisive, 'x[0] < begun'])}:"):
                         w("found.append(x)")
                     if marks is not None:
-                        marks.stays(w)
+                        marks.stays(w, code)
                 with w.block("except SparqlError:"):
                     w("continue")
             if marks is not None:
