@@ -38,13 +38,13 @@ class KeyOfSide:
         if not self.equal:
             return keys.numbers(rows, create=create)
         frame = Bindings.of(terms, table, self.names)
-        computed = np.column_stack([_numbers(e, frame) for e in self.equal])
+        computed = np.column_stack([numbers_of_keys(e, frame) for e in self.equal])
         numbers = keys.numbers(np.concatenate((rows, computed), axis=1), create=create)
         numbers[(computed == NO_KEY).any(axis=1)] = -1
         return numbers
 
 
-def _numbers(e: alg.Expr, frame: Bindings) -> np.ndarray:
+def numbers_of_keys(e: alg.Expr, frame: Bindings) -> np.ndarray:
     """The numbers of the keys of an expression's values."""
     given = frame.given(e)
     if not is_numeric(e):

@@ -9,7 +9,7 @@ Cost: some hundred nanoseconds for each triple of a window, and for each solutio
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,12 +17,14 @@ import numpy as np
 from etalis_rules import algebra as alg
 
 from etalis_py.executors.columns.arguments import Unfit
+from etalis_py.executors.columns.equal_sides import numbers_of_keys
 from etalis_py.executors.columns.frames import Bindings
 from etalis_py.executors.columns.kernels import windows as k
 from etalis_py.executors.columns.store import Keys
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.columns.window_aggregates import aggregated
 from etalis_py.executors.columns.window_order import is_chosen, ordered, sliced
+from etalis_py.values.equality_keys import NO_KEY
 
 MOST = 1 << 23
 """How many pairs a join may have, unless they are all of one evaluation."""
@@ -30,6 +32,8 @@ MOST_OF_ONE = 1 << 25
 """With more pairs than this in one evaluation the query goes on in rows, which do not need memory for all of them."""
 EVENT = ".event"
 """The column with the number of the event that a solution inside EVENT is of."""
+_KEY = ".key of "
+"""Begins the names of columns with the numbers of the keys of what is compared by ``=``, during a join."""
 
 
 class TooWide(Exception):
@@ -74,20 +78,20 @@ class Evaluations:
 
     # --- patterns ---
 
-    def solutions(self, pattern: alg.Pattern) -> Bindings:
-        """The solutions of a pattern."""
+    def solutions(self, pattern: alg.Pattern, conditions: Sequence[alg.Expr] = ()) -> Bindings:
+        """The solutions of a pattern; those that do not satisfy the ``conditions`` on it may be left out."""
         match pattern:
             case alg.BGP(triples, stream):
-                return self._together([self._triple(t, stream, of_event=False) for t in triples])
+                return self._together([self._triple(t, stream, of_event=False) for t in triples], conditions)
             case alg.Record(inner, stream):
                 found = self._of_event(inner, stream)
                 return replace(found, columns={name: ids for name, ids in found.columns.items() if name != EVENT})
-            case alg.Filter(child, conditions):
-                return _kept(self.solutions(child), conditions)
+            case alg.Filter(child, own):
+                return _kept(self.solutions(child, (*own, *conditions)), own)
             case alg.Extend(child, variable, expression):
-                return self._extended(self.solutions(child), variable, expression)
+                return self._extended(self.solutions(child, conditions), variable, expression)
             case alg.Join(_, left, right):
-                return self._together([self.solutions(left), self.solutions(right)])
+                return self._together([self.solutions(part, conditions) for part in (left, right)], conditions)
             case alg.Union(left, right):
                 return _united(self.solutions(left), self.solutions(right))
             case alg.SubSelect(select):
@@ -138,20 +142,30 @@ class Evaluations:
 
     # --- joins ---
 
-    def _together(self, parts: Sequence[Bindings]) -> Bindings:
-        """The join of all parts; the next is one that shares a variable, and has the fewest solutions."""
+    def _together(self, parts: Sequence[Bindings], conditions: Sequence[alg.Expr] = ()) -> Bindings:
+        """The join of all parts; the next is one that shares a variable, and has the fewest solutions.
+
+        If none does, it is one of which the ``conditions`` say that something in it equals something on the other side.
+        """
         if len(parts) == 1:
             return parts[0]
         left = [each(part) for part in parts]
         found = left.pop(min(range(len(left)), key=lambda n: len(left[n])))
         while left:
             joined = found.columns.keys()
-            best = min(range(len(left)), key=lambda n: (joined.isdisjoint(left[n].columns), len(left[n])))
-            found = self._joined(found, left.pop(best))
+            equal = [_equated(conditions, joined, part.columns.keys()) for part in left]
+            ranks = [(joined.isdisjoint(part.columns), not e, len(part)) for part, e in zip(left, equal, strict=True)]
+            best = ranks.index(min(ranks))
+            found = self._joined(found, left.pop(best), equal[best])
         return found
 
-    def _joined(self, one: Bindings, other: Bindings) -> Bindings:
-        """The pairs that agree on all variables of both, and on the event, or else the evaluation."""
+    def _joined(self, one: Bindings, other: Bindings, equal: Sequence[tuple[alg.Expr, alg.Expr]] = ()) -> Bindings:
+        """The pairs that agree on all variables of both, and on the event, or else the evaluation.
+
+        Those that differ in what ``equal`` says, with an expression of one and one of the other, are left out.
+        """
+        one = _with_keys(one, [mine for mine, _ in equal])
+        other = _with_keys(other, [theirs for _, theirs in equal])
         few, many = (one, other) if len(one) < len(other) else (other, one)
         shared = sorted(few.columns.keys() & many.columns.keys())
         if EVENT not in shared:
@@ -173,7 +187,8 @@ class Evaluations:
         k.pairs(sought, bounds, places, left, right)
         more = {name: ids[right] for name, ids in few.columns.items() if name not in many.columns}
         found = many.keep(left)
-        return replace(found, columns={**found.columns, **more})
+        columns = {**found.columns, **more}
+        return replace(found, columns={name: ids for name, ids in columns.items() if not name.startswith(_KEY)})
 
     # --- SELECT ---
 
@@ -203,6 +218,24 @@ class Evaluations:
         names = [*select.variables, *(name for name, _ in keys)]
         columns = {name: self.terms.dictionary(ids) for name, ids in _shown(found, names).columns.items()}
         return found.keep(ordered(select, found.at, columns, keys))
+
+
+def _equated(conditions: Sequence[alg.Expr], own: Set[str], other: Set[str]) -> list[tuple[alg.Expr, alg.Expr]]:
+    """What conditions compare by ``=`` of solutions with some variables, and of others."""
+    return [
+        (mine, theirs)
+        for mine, theirs in alg.equal_pairs(conditions)
+        if (reads := alg.variables(mine)) and reads <= own and (others := alg.variables(theirs)) and others <= other
+    ]
+
+
+def _with_keys(found: Bindings, compared: Sequence[alg.Expr]) -> Bindings:
+    """The solutions with the numbers of the keys of some expressions; what has no key equals nothing."""
+    for place, e in enumerate(compared):
+        numbers = numbers_of_keys(e, found)
+        found = replace(found, columns={**found.columns, f"{_KEY}{place}": numbers})
+        found = found.keep(np.flatnonzero(numbers != NO_KEY))
+    return found
 
 
 def each(found: Bindings) -> Bindings:

@@ -10,7 +10,7 @@ from etalis_compiler.parser import parse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etalis_py import Engine, Event, compile
+from etalis_py import Engine, Event, compile, event, run
 from etalis_py.executors.columns import window_answers, window_order, window_rows, window_solutions
 from etalis_py.executors.columns.window_answers import WindowAnswers
 from etalis_py.kernel.batch import Batch
@@ -56,6 +56,9 @@ PATTERNS = (
 STEPS = (
     "FILTER(?y != ?z)",
     "FILTER(?y > 1)",
+    "FILTER(?y = ?z + 1)",
+    "FILTER(STR(?y) = STR(?z) && ?u != ?x)",
+    "FILTER(?z = ?y)",
     "BIND(STR(?x) AS ?v)",
     "BIND(?y + 1 AS ?w)",
     "FILTER(isIRI(?y) || ?y < 3)",
@@ -233,6 +236,48 @@ def test_a_join_of_very_many_pairs_runs_in_rows(monkeypatch: pytest.MonkeyPatch)
     engine = Engine(asked, executor="columns")
     engine.push_all(Batch(events, 0).columns)
     assert windows_of(engine).reason == "an evaluation joins very many pairs"
+
+
+EQUALITIES = [
+    'STR(?a) = CONCAT(?b, "x")',
+    "?a = ?b",
+    "STRLEN(?a) > 1 && STRBEFORE(?a, 'x') = ?b",
+    "?a = ?b + 1",
+    "?a + ?s = ?b",
+    "sameTerm(?a, ?b)",
+]
+
+
+@pytest.mark.parametrize("condition", EQUALITIES)
+def test_what_two_windows_compare_by_equality_is_a_key(condition: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each triple of one window was compared with each of the other, where the two share no variable."""
+    text = (
+        "PREFIX : <http://ex.org/> SELECT ?a ?b FROM NAMED WINDOW :w ON <urn:l> [RANGE PT400S STEP PT400S] "
+        "FROM NAMED WINDOW :v ON <urn:r> [RANGE PT400S STEP PT400S] "
+        f"WHERE {{ WINDOW :w {{ ?s :a ?a }} WINDOW :v {{ ?t :b ?b }} FILTER ({condition}) }}"
+    )
+    left = ['"k%dx"', "%d", '"%d.0"^^<http://www.w3.org/2001/XMLSchema#double>', "<http://ex.org/n%d>", '"NaN"']
+    right = ['"k%d"', "%d", '"k%dx"', "<http://ex.org/n%d>", '"NaN"']
+    given = [
+        event(f"<http://ex.org/{p}{n}> <http://ex.org/{p}> {terms[n % 5].replace('%d', str(n))}", n, stream=stream)
+        for n in range(450)
+        for p, terms, stream in (("a", left, "urn:l"), ("b", right, "urn:r"))
+    ]
+    steps = 0
+    take = window_solutions.Evaluations._take
+
+    def counted(self: window_solutions.Evaluations, more: int) -> None:
+        nonlocal steps
+        steps += more
+        take(self, more)
+
+    monkeypatch.setattr(window_solutions.Evaluations, "_take", counted)
+    found = {
+        executor: sorted((m.end, m.bindings["a"], m.bindings["b"]) for m in run(text, given, executor=executor))
+        for executor in ("rows", "columns")
+    }
+    assert found["columns"] == found["rows"]
+    assert 0 < steps < 20_000, "each with each would be 160,000"
 
 
 def test_the_default_graph_has_no_triples_of_a_named_window() -> None:
