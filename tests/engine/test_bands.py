@@ -242,7 +242,7 @@ def test_goals_that_have_expired_are_not_kept() -> None:
     ((_, executor),) = engine._rule_stages
     (store,) = executor.state.stores.values()  # type: ignore[attr-defined]
     assert isinstance(store, GoalStore)
-    (band,) = store.bands.values()
+    (band,) = store.orders.values()
     assert band.count < 400
 
 
@@ -255,7 +255,7 @@ def test_a_goal_that_is_retracted_is_found_no_more() -> None:
     def found() -> list[Any]:
         bucket = store.buckets["<a>"]
         bounds = (3, bisect_right, 5, int), (3, bisect_left, 9, int)
-        return [goal[0] for goal in run.narrowed(store.bands, "<a>", bucket, *bounds)]
+        return [goal[0] for goal in run.narrowed(store.orders, "<a>", bucket, *bounds)]
 
     assert found() == [6, 7, 8]
     store.retract(goals[6])

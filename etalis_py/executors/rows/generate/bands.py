@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.operators import Pairing, relation
 from etalis_rules.relations import NEAREST
-from etalis_rules.sides import Split, sides_of, split
+from etalis_rules.sides import sides_of, split
 
 from etalis_py.executors.rows.generate.blocks import Code
 from etalis_py.executors.rows.generate.frames import Frame, Named
-from etalis_py.executors.rows.generate.hoisting import stored_position
-from etalis_py.executors.rows.generate.inserting import stored
-from etalis_py.executors.rows.generate.runtime_objects import GoalBuckets
+from etalis_py.executors.rows.generate.inserting import orders_of, place_of_value
 from etalis_py.executors.rows.generate.writer import Writer
 from etalis_py.executors.rows.run.bands import narrowed
 from etalis_py.values import ORDERED
@@ -65,7 +63,7 @@ class Bounds:
 
     def narrow(self, w: Writer, code: Code) -> None:
         """Write the code that leaves in ``b``, the bucket of ``k``, the goals that may lie within the bounds."""
-        store = code.helper(f"B{self.side}", self.node, GoalBuckets(self.node, self.side, "bands"))
+        store = orders_of(code, self.node, self.side)
         left, right = code.names.use("bisect_left", bisect_left), code.names.use("bisect_right", bisect_right)
         first, end = right if self.lower.op == ">" else left, left if self.upper.op == "<" else right
         with w.block(f"if len(b) > {FEW}:"):
@@ -102,10 +100,9 @@ def _each_bound(
     arriving = node.left if waiting is node.right else node.right
     assert arriving is not None
     sides = sides_of(waiting, arriving, node.certain)
-    extra = {e: number for number, e in enumerate(stored(code, name, waiting))}
     parted = [split(condition, sides) for condition in conditions]
     for number, found in enumerate(parted):
-        place = None if found is None else _place(code, waiting, extra, found)
+        place = None if found is None else place_of_value(code, name, waiting, found)
         if found is not None and place is not None and found.op not in ("=", "!="):
             yield Bound(str(number), found.op, place)
     alone = Frame(code.names)
@@ -113,19 +110,7 @@ def _each_bound(
     for condition in (condition for condition, found in zip(conditions, parted, strict=True) if found is None):
         for implied in implied_bounds(condition):
             found = split(implied.comparison(), sides)
-            place = None if found is None else _place(code, waiting, extra, found)
+            place = None if found is None else place_of_value(code, name, waiting, found)
             if found is not None and place is not None:
                 which = "_least" if found.op == ">=" else "_most"
                 yield Bound(which, found.op, place, alone.emitter().value(found.arriving))
-
-
-def _place(code: Code, waiting: ir.Ref, extra: Mapping[alg.Expr, int], parted: Split) -> int | None:
-    """Where a goal has the value that is compared, given the numbers of stored ones; None if it is not stored."""
-    layout = code.layouts[waiting.node]
-    if parted.waiting in extra:
-        return stored_position(layout, extra[parted.waiting])
-    variable = alg.variable_of(parted.waiting)
-    if not variable:
-        return None
-    column = layout.head[waiting.columns.index(variable)]
-    return layout.value(column) if column in layout.values else None

@@ -14,6 +14,7 @@ from etalis_rules.sides import Split, compares_sides, equal_sides, sides_of, spl
 from etalis_py.executors.rows.generate.blocks import Code
 from etalis_py.executors.rows.generate.frames import Frame, Named, item
 from etalis_py.executors.rows.generate.hoisting import stored_expressions, stored_position
+from etalis_py.executors.rows.generate.runtime_objects import GoalBuckets
 from etalis_py.executors.rows.generate.writer import Writer
 from etalis_py.executors.rows.run.goals import write_insert
 from etalis_py.values import NUMERIC
@@ -160,6 +161,23 @@ def waiting_value(code: Code, emitter: Emitter, compared: Split, waiting: ir.Ref
     if compared.waiting in extra:
         return f"x[{stored_position(code.layouts[waiting.node], extra.index(compared.waiting))}]"
     return emitter.value(compared.waiting)
+
+
+def place_of_value(code: Code, name: str, waiting: ir.Ref, compared: Split) -> int | None:
+    """Where a goal of this side has the value that is compared; None if it has to be computed."""
+    layout, extra = code.layouts[waiting.node], stored(code, name, waiting)
+    if compared.waiting in extra:
+        return stored_position(layout, extra.index(compared.waiting))
+    variable = alg.variable_of(compared.waiting)
+    if not variable:
+        return None
+    column = layout.head[waiting.columns.index(variable)]
+    return layout.value(column) if column in layout.values else None
+
+
+def orders_of(code: Code, node: str, side: str) -> str:
+    """A name for the orders by value of the buckets of a store."""
+    return code.helper(f"B{side}", node, GoalBuckets(node, side, "orders"))
 
 
 def stretch(w: Writer, edges: str, compared: Split, value: str, skip: str) -> None:

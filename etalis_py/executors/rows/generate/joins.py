@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import chain
+from operator import ge, gt, le, lt
 from typing import TYPE_CHECKING
 
 from etalis_rules import algebra as alg
@@ -32,17 +34,21 @@ from etalis_py.executors.rows.generate.inserting import (
     in_vain,
     insert,
     key_of,
+    orders_of,
+    place_of_value,
     sought,
     stop_at_edge,
     stored,
     use_bisect,
 )
+from etalis_py.executors.rows.generate.runtime_objects import GoalBuckets
 from etalis_py.executors.rows.generate.writer import Writer
-from etalis_py.executors.rows.run.goals import write_prune, write_retract
+from etalis_py.executors.rows.run.goals import FEW, write_prune, write_retract
 
 if TYPE_CHECKING:
     from etalis_py.executors.rows.generate.bands import Bounds
 
+FITS = {"<": lt, "<=": le, ">": gt, ">=": ge}
 _BOUNDS = {"a": "x[1]", "a'": "x[0]", "b": "y[1]", "b'": "y[0]"}
 _STARTS = {"a": "x[1]", "b": "y[1]", "min": "(x[1] if x[1] < y[1] else y[1])"}
 
@@ -141,7 +147,9 @@ class Search:
 
     ``open`` are the tests of compatibility and time that the index does not ensure, ``conditions`` the FILTERs,
     ``last`` more tests of time, and ``rest`` the steps that bind something.  ``edges`` is the name of the store's
-    edges, empty if it has none; ``bounds`` are a lower and an upper one, by which the goals can be searched.
+    edges, empty if it has none; ``bounds`` are a lower and an upper one, by which the goals can be searched;
+    ``fitting`` is the source of the places of the goals that may fit, if a policy looks for the first, and ``orders``
+    the name of what it needs.
     """
 
     open: list[str]
@@ -150,6 +158,8 @@ class Search:
     edges: str = ""
     last: list[str] = field(default_factory=list)
     bounds: Bounds | None = None
+    fitting: str = ""
+    orders: str = ""
 
 
 def _search(
@@ -172,9 +182,17 @@ def _search(
     compared = comparison_of(code, name, waiting)
     if compared is None:
         return Search(open_, conditions, rest, bounds=_bounds(code, name, node, waiting, arriving))
-    edges = code.edges(name, "G" if waiting is node.left else "H")
+    side = "G" if waiting is node.left else "H"
+    edges = code.edges(name, side)
     stop_at_edge(w, edges, compared, skip)
-    return Search(open_, conditions, rest, edges)
+    place = place_of_value(code, name, waiting, compared) if node.policy else None
+    if place is None:
+        return Search(open_, conditions, rest, edges)
+    code.store(name, side)
+    find, fits = code.helper(f"F{side}", name, GoalBuckets(name, side, "fitting")), FITS[compared.op]
+    compare = code.names.use(f"{fits.__name__}_of_kind", fits)
+    fitting = f"{find}(k, b, {place}, {compare}, {node.policy == 'recent'}, v0)"
+    return Search(open_, conditions, rest, edges, fitting=fitting, orders=orders_of(code, name, side))
 
 
 def _bounds(code: Code, name: str, node: Pairing, waiting: ir.Ref, arriving: Named) -> Bounds | None:
@@ -279,15 +297,18 @@ def _consume(
     required = [*search.open, *conditions, *search.last]
     if node.bound is not None and not isinstance(node.bound, ir.Longest):
         required.append(in_time(node.bound, frame.start, frame.end, code.names))
-    w("i = len(b)" if latest else "i = -1")
-    with w.block(f"for {waiting} in {'reversed(b)' if latest else 'b'}:"):
-        w(f"i {'-' if latest else '+'}= 1")
+    places = "range(len(b) - 1, -1, -1)" if latest else "range(len(b))"
+    if search.fitting:
+        few = f"range(len(b) - 1, len(b) - {FEW + 1}, -1)" if latest else f"range({FEW})"
+        places += f" if len(b) <= {FEW} else {code.names.use('chain', chain)}({few}, {search.fitting})"
+    with w.block(f"for i in {places}:"):
+        w(f"{waiting} = b[i]")
 
         def take() -> None:
             solution = frame.solution(code.layouts[name])
             w(f"{out} = ({solution},)" if finds_one else f"{out}.append({solution})")
             if side:
-                write_retract(w, code.goals(name, side), "k", search.edges)
+                write_retract(w, code.goals(name, side), "k", search.edges, search.orders)
             else:
                 w("del b[i]")
             if code.journaled and side:

@@ -37,11 +37,11 @@ class GoalStoreSpec:
 
 @dataclass(frozen=True, slots=True)
 class GoalBuckets:
-    """The buckets of a goal store, or their edges or bands, or its function ``insert_new``."""
+    """The buckets of a goal store, or their edges or orders, or its function ``insert_new`` or ``fitting``."""
 
     node: str
     side: str
-    part: Literal["buckets", "edges", "bands", "insert_new"]
+    part: Literal["buckets", "edges", "orders", "insert_new", "fitting"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ Of a bound from below, the first value that passes it is found; of one from abov
 is None if its values have no order.
 """
 
-_KINDS: dict[type | None, type | None] = {kind: Decimal if kind is int else kind for kind in ORDERED} | {None: None}
+KINDS: dict[type | None, type | None] = {kind: Decimal if kind is int else kind for kind in ORDERED} | {None: None}
 """By class, what its values are ordered with: integers and decimals are exact, so Python compares them as SPARQL does.
 """
 _SPARE = 64  # so few expired goals are kept, however few others there are
@@ -88,7 +88,7 @@ class Band:
         for goal in bucket[new:]:
             one, other = goal[below], goal[above]
             self.count += 1
-            kinds = _KINDS.get(one.__class__), _KINDS.get(other.__class__)
+            kinds = KINDS.get(one.__class__), KINDS.get(other.__class__)
             if None in kinds:
                 kinds, one, other = (None, None), self.count, self.count
             elif one != one or other != other:
@@ -102,7 +102,7 @@ class Band:
     def candidates(self, bucket: Sequence[Solution], below: Bound, above: Bound) -> Sequence[Solution]:
         """The goals that may pass both bounds, in the order of the bucket; the bucket itself if they are many."""
         (_, first, least, of_least), (_, end, most, of_most) = below, above
-        kinds = _KINDS[of_least], _KINDS[of_most]
+        kinds = KINDS[of_least], KINDS[of_most]
         if None in kinds:
             return bucket
         chosen: list[tuple[int, Solution]] = []

@@ -3,8 +3,8 @@
 Definition.  A goal is a solution that has happened and awaits a partner ([EP] §5, rules (11) and (12)).  A store maps
 the join key to a *bucket* of goals, in the order of their ends, because instants follow one another.  A single goal is
 kept in a tuple, which costs the garbage collector nothing; with a second one the bucket becomes a list.  ``edges`` has,
-for some keys, a number beyond which no goal of the bucket lies (see ``joins``), and ``bands`` the order of the goals
-by their values; what is missing there can be found again.
+for some keys, a number beyond which no goal of the bucket lies (see ``joins``), and ``orders`` their order
+by value (see ``bands`` and ``first_fitting``); what is missing there can be found again.
 
 Cost: ``insert`` and ``probe`` are one look-up, however many other goals there are; ``probe`` with a time adds a binary
 search.  ``expire`` drops the goals older than the window allows, with one cut per bucket.  State: the goals within the
@@ -35,9 +35,12 @@ from etalis_py.executors.rows.generate.writer import Writer
 from etalis_py.values import SparqlError, decode_or_none
 
 if TYPE_CHECKING:
-    from etalis_py.executors.rows.run.bands import Band
+    from etalis_py.executors.rows.run.first_fitting import Fits
 
 Solution = tuple[Any, ...]
+FEW = 32
+"""So many goals, the first ones in the order of a policy, are looked at before ``GoalStore.fitting`` is asked."""
+
 Buckets = dict[Any, list[Solution] | tuple[Solution, ...]]
 
 
@@ -61,7 +64,7 @@ class GoalStore:
     first: bool = False
     buckets: Buckets = field(default_factory=dict)
     edges: dict[Any, Any] = field(default_factory=dict)
-    bands: dict[Any, Band] = field(default_factory=dict)
+    orders: dict[Any, Any] = field(default_factory=dict)
     waited: int = 0
     lasting: list[int] | None = None
     extend: Callable[[Solution], Solution] | None = None
@@ -138,7 +141,8 @@ class GoalStore:
         """
         if self.changed is not None:
             self.changed()
-        buckets, edges, whole = self.buckets, self.edges, not self.layout.values and self.extend is None
+        buckets, whole = self.buckets, not self.layout.values and self.extend is None
+        known = bool(self.edges or self.orders)
         key_of = itemgetter(*self.key) if self.key else self.key_of
         get = buckets.get
         for x in stored:
@@ -148,8 +152,8 @@ class GoalStore:
                     continue
                 x = goal
             key = key_of(x)
-            if edges:
-                edges.pop(key, None)
+            if known:
+                self._forget_order(key)
             bucket = get(key)
             if bucket is None:
                 buckets[key] = (x,)
@@ -163,6 +167,20 @@ class GoalStore:
         bucket = self.buckets.get(key, ())
         return list(bucket) if before is None else list(bucket[: bisect_left(bucket, (before,))])
 
+    def fitting(
+        self, key: Any, bucket: Sequence[Solution], place: int, fits: Fits, latest: bool, value: Any
+    ) -> Iterator[int]:
+        """The places in the bucket of a key of the goals that may fit a value, the latest (or earliest) first.
+
+        ``fits`` compares the value at a ``place`` of a goal with it.  The first few goals may be missing.
+        """
+        tree = self.orders.get(key)
+        if tree is None:
+            from etalis_py.executors.rows.run.first_fitting import FirstFitting  # for large buckets only
+
+            tree = self.orders[key] = FirstFitting(place, fits, latest=latest, passed=FEW)
+        yield from tree.candidates(bucket, value)
+
     def retract(self, x: Solution) -> None:
         """Remove the goal with these times and columns."""
         if self.changed is not None:
@@ -175,7 +193,7 @@ class GoalStore:
         bucket = self.buckets.get(key, ())
         for i, goal in enumerate(bucket):
             if goal[:width] == x[:width]:
-                self.bands.pop(key, None)
+                self.orders.pop(key, None)
                 if len(bucket) == 1:
                     del self.buckets[key]
                     self.edges.pop(key, None)
@@ -233,14 +251,14 @@ class GoalStore:
 
     def _forget_order(self, key: Any) -> None:
         self.edges.pop(key, None)
-        self.bands.pop(key, None)
+        self.orders.pop(key, None)
 
     def clear(self) -> None:
         if self.changed is not None:
             self.changed()
         self.buckets.clear()
         self.edges.clear()
-        self.bands.clear()
+        self.orders.clear()
 
 
 _SAMPLE = 32  # the size of so many solutions is measured, as measuring all of them would take too long
@@ -323,11 +341,11 @@ def write_prune_but_first(w: Writer, longest: str) -> None:
         w(f"del b[1:bisect_left(b, (t - {longest},))]")
 
 
-def write_retract(w: Writer, goals: str, key: str, edges: str = "") -> None:
-    """Write ``retract`` of goal ``i`` of bucket ``b``; a bucket that becomes empty is removed with its edge."""
+def write_retract(w: Writer, goals: str, key: str, *known: str) -> None:
+    """Write ``retract`` of goal ``i`` of bucket ``b``; with a bucket goes what is ``known`` of it: edge and order."""
     with w.block("if len(b) == 1:"):
         w(f"del {goals}[{key}]")
-        if edges:
-            w(f"{edges}.pop({key}, None)")
+        for by_key in filter(None, known):
+            w(f"{by_key}.pop({key}, None)")
     with w.block("else:"):
         w("del b[i]")
