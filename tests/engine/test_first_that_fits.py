@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 import random
 from collections.abc import Callable
@@ -125,6 +126,49 @@ def test_the_goal_taken_is_that_of_the_definition(
         restored.restore(engine.snapshot())
         matches += [*restored.push_all(events[second:]), *restored.close()]
         assert answers_of(matches) == by_definition(events, comparing(op, shift), policy, within), seed
+
+
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("within", [None, 2_000])
+def test_thousands_of_goals(executor: Literal["rows", "columns"], policy: str, within: int | None) -> None:
+    """Goals in whole blocks, of which many are taken out of the middle, through several batches."""
+    draw, size = random.Random(within), 4_000
+    numbers = [draw.choice((draw.uniform(0, 10), draw.uniform(500, 520))) for _ in range(size)]
+    kinds = ["b" if n > size // 3 and draw.random() < 0.5 else "a" for n in range(size)]
+    waiting: list[int] = []
+    expected = []
+    for n in range(size):
+        if kinds[n] == "a":
+            waiting.append(n)
+            continue
+        order = reversed(waiting) if policy == "recent" else waiting
+        near = (x for x in order if within is None or n - x <= within)
+        if (taken := next((x for x in near if numbers[x] < numbers[n]), None)) is not None:
+            waiting.remove(taken)
+            expected.append((taken, n))
+    engine = Engine(
+        compile(TEXT % ("?x", "<") + (f" WITHIN {within} s" if within else "")), policy=policy, executor=executor
+    )
+    events = [_event(n, kinds[n], f'"{numbers[n]!r}"^^<{XSD}double>') for n in range(size)]
+    events.append(_event(size, "c", double(0)))
+    cuts = [0, 1_100, 1_700, 3_300, size + 1]
+    matches = [m for i, j in itertools.pairwise(cuts) for m in engine.push_all(events[i:j])]
+    if within is None:
+        (goals,) = engine.goals()
+        assert engine.count().goals == len(goals.columns[0]) == len(waiting)
+    assert sorted((m.start, m.end) for m in [*matches, *engine.close()]) == sorted(expected)
+
+
+def test_a_place_is_filled_again_with_a_lower_value() -> None:
+    """Two blocks of goals; the second has been passed as a whole when its last goal is taken and another one comes."""
+    numbers = [*[10 - n / 100 for n in range(256)], *[900 - n for n in range(256)]]
+    events = [_event(n, "a", double(number)) for n, number in enumerate(numbers)]
+    events += [_event(600, "b", double(20)), _event(601, "b", double(1_000)), _event(602, "a", double(50))]
+    events += [_event(603, "b", double(60)), _event(604, "a", double(0))]
+    engine = Engine(compile(TEXT % ("?x", "<")), policy="recent", executor="columns")
+    matches = [*engine.push_all(events), *engine.close()]
+    assert [(m.start, m.end) for m in matches] == [(255, 600), (511, 601), (602, 603)]
 
 
 @pytest.mark.parametrize("policy", POLICIES)

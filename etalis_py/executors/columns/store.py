@@ -11,7 +11,7 @@ import pyarrow as pa
 from etalis_py.executors.columns.bands import banded_pairs
 from etalis_py.executors.columns.growable_array import GrowableArray, free_slots, zeros
 from etalis_py.executors.columns.kernels import goals as g
-from etalis_py.executors.columns.kernels.consuming import NOTHING, OLDER, consume, remove_marked
+from etalis_py.executors.columns.kernels.consuming import BLOCK, NOTHING, OLDER, consume, remove_marked
 from etalis_py.executors.columns.kernels.joining import UNBOUNDED, probe
 from etalis_py.executors.columns.kernels.keys import FULL, number_keys, rehash_keys, slots_for
 from etalis_py.executors.columns.kernels.ordering import distinct_numbers
@@ -308,7 +308,14 @@ class ColumnGoalStore:
         copies = np.empty(count, np.int64), np.empty(count, np.int64), np.empty((count, terms.shape[1]), np.int32)
         newer = np.empty(many, np.int64), np.empty(many, np.int64), np.empty((many, 1), np.int32), np.empty_like(values)
         size = many + count + 1
-        notes = (*(np.empty(size, np.int64) for _ in range(3)), np.empty(size), np.empty(size))
+        notes = (
+            *(np.empty(size, np.int64) for _ in range(3)),
+            np.empty(size),
+            np.empty(size),
+            np.empty(size, np.int64),
+        )
+        arena = self._arrays if bound == UNBOUNDED else self.arena
+        lowest = tuple(np.full(len(places) // BLOCK + 1, -np.inf) for places in (newer[0], arena[1]))
         taken, gone = np.full(count, NOTHING), np.zeros(many, np.bool_)
         some = consume(
             relation,
@@ -321,8 +328,9 @@ class ColumnGoalStore:
             ops,
             self._counts,
             notes,
+            lowest,
             newer,
-            self._arrays if bound == UNBOUNDED else self.arena,
+            arena,
             taken,
             gone,
             copies,

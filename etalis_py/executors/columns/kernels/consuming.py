@@ -2,6 +2,10 @@
 
 Rows that arrive in a batch wait apart from the goals, in a separate stretch for each key.  Only those left at the end
 become goals: most are taken or expire within the batch.
+
+Where the values of goals must lie below that of a row, blocks of goals that are all above it are passed at once: a
+search in vain through a whole block notes its lowest value.  A goal that has been taken leaves a gap, so that the
+others stay in their blocks; gaps are closed at the end of the batch.
 """
 
 from __future__ import annotations
@@ -16,19 +20,103 @@ from etalis_py.executors.columns.kernels.joining import (
     UNBOUNDED,
     candidates,
     fits,
-    next_passing,
-    passing_before,
+    passes_first,
 )
 from etalis_py.numba_cache import kernel, part, section
 
 NOTHING, OLDER = -1, -2
 """What a row has taken if it is not a row of the batch: nothing, or a goal from before the batch."""
+BLOCK = 256
+"""So many places have one lowest value."""
 _NONE, _REFUSED = -1, -2
-_ONE = np.uint64(1)
+_GAP = -(2**63)
+"""The start of a goal that has been taken."""
+_ONE, _BLOCK = np.uint64(1), np.uint64(BLOCK)
 
 
 @section
-def choose(relation, latest, row, end, start, bound, ops, ends, starts, values, y_values, first, last):
+def passing_before(values, lowest, first, x, other, op):
+    """The place after the last goal in [first, x) that passes the first condition, or ``first`` if none does."""
+    column = np.uint64(0)
+    if op != LESS:
+        while x > first and not passes_first(values[x - _ONE, column], other, op):
+            x -= _ONE
+        return x
+    while x > first:
+        block = (x - _ONE) // _BLOCK
+        stop = max(first, block * _BLOCK)
+        whole = x - stop == _BLOCK
+        if whole and not lowest[block] < other:
+            x = stop
+            continue
+        least = np.inf
+        while x > stop:
+            value = values[x - _ONE, column]
+            if value < other:
+                return x
+            if value < least:  # NaN is not
+                least = value
+            x -= _ONE
+        if whole:
+            lowest[block] = least
+    return x
+
+
+@section
+def next_passing(values, lowest, x, last, other, op):
+    """The first goal in [x, last) that passes the first condition, or ``last`` if none does."""
+    column = np.uint64(0)
+    if op != LESS:
+        while x < last and not passes_first(values[x, column], other, op):
+            x += _ONE
+        return x
+    while x < last:
+        block = x // _BLOCK
+        stop = min(last, (block + _ONE) * _BLOCK)
+        whole = stop - x == _BLOCK
+        if whole and not lowest[block] < other:
+            x = stop
+            continue
+        least = np.inf
+        while x < stop:
+            value = values[x, column]
+            if value < other:
+                return x
+            if value < least:  # NaN is not
+                least = value
+            x += _ONE
+        if whole:
+            lowest[block] = least
+    return x
+
+
+@part
+def leave_gap(place, low, high, starts, values):
+    """Mark the goal at a place of [low, high) as taken; returns the range without the gaps at its ends."""
+    starts[place] = _GAP
+    values[place, 0] = np.nan  # it lies below nothing
+    while low < high and starts[low] == _GAP:
+        low += 1
+    while low < high and starts[high - 1] == _GAP:
+        high -= 1
+    return low, high
+
+
+@part
+def close_gaps(first, key, buckets, ends, starts, terms, values):
+    """Move the goals of a key together; ``first`` is the place of the first gap."""
+    kept = max(first, buckets[key, AT] + buckets[key, LOW])
+    high = buckets[key, AT] + buckets[key, HIGH]
+    for x in range(kept, high):
+        if starts[x] != _GAP:
+            if kept != x:
+                copy_goal(ends, starts, terms, values, x, ends, starts, terms, values, kept)
+            kept += 1
+    buckets[key, HIGH] = min(kept, high) - buckets[key, AT]
+
+
+@section
+def choose(relation, latest, row, end, start, bound, ops, ends, starts, values, y_values, lowest, first, last):
     """The latest (or earliest) goal in [first, last) that pairs with a row.
 
     _NONE if no goal passes the first condition, which a floor can remember; _REFUSED if a goal passes it and fails
@@ -41,13 +129,13 @@ def choose(relation, latest, row, end, start, bound, ops, ends, starts, values, 
     while True:
         if latest:
             if conditions:
-                x = passing_before(values, least, x, y_values[row, 0], ops[0])
+                x = passing_before(values, lowest, least, x, y_values[row, 0], ops[0])
             if x <= least:
                 return failure
             x -= _ONE
         else:
             if conditions:
-                x = next_passing(values, x, beyond, y_values[row, 0], ops[0])
+                x = next_passing(values, lowest, x, beyond, y_values[row, 0], ops[0])
             if x >= beyond:
                 return failure
         if fits(relation, x, row, end, start, bound, ops, ends, starts, values, y_values):
@@ -58,7 +146,9 @@ def choose(relation, latest, row, end, start, bound, ops, ends, starts, values, 
 
 
 @part
-def search(relation, latest, row, end, start, bound, ops, ends, starts, values, y_values, low, high, floors, number):
+def search(
+    relation, latest, row, end, start, bound, ops, ends, starts, values, y_values, lowest, low, high, floors, number
+):
     """``choose`` among [low, high), unless the floor rules it out.
 
     The floor is a number below which no value of these goals lies.  A row must have a value above it to find a goal; a
@@ -68,7 +158,7 @@ def search(relation, latest, row, end, start, bound, ops, ends, starts, values, 
     if low == high or (less and floors[number] >= y_values[row, 0]):
         return _NONE
     first, last = candidates(relation, ends, low, high, end, start)
-    place = choose(relation, latest, row, end, start, bound, ops, ends, starts, values, y_values, first, last)
+    place = choose(relation, latest, row, end, start, bound, ops, ends, starts, values, y_values, lowest, first, last)
     if less and place == _NONE and first == low and last == high and y_values[row, 0] > floors[number]:
         floors[number] = y_values[row, 0]
     return place
@@ -95,7 +185,22 @@ def copy_taken(ends, starts, terms, source, to_ends, to_starts, to_terms, target
 
 @kernel
 def consume(
-    relation, latest, x_keys, x_rows, y_keys, y_rows, bound, ops, numbers, notes, newer, arena, taken, gone, copies
+    relation,
+    latest,
+    x_keys,
+    x_rows,
+    y_keys,
+    y_rows,
+    bound,
+    ops,
+    numbers,
+    notes,
+    lowest,
+    newer,
+    arena,
+    taken,
+    gone,
+    copies,
 ):
     """Let each arriving row y take a goal, in order of time.
 
@@ -103,16 +208,19 @@ def consume(
     receives for each y the row x that it took, or OLDER, or NOTHING; ``gone`` marks the x that were taken or expired;
     ``copies`` receives the ends, starts and terms of the goals taken, without gaps.  Returns how many were taken.
 
-    ``notes`` has five entries for each key: the key, where its stretch begins and ends, and the floors of the values in
-    the stretch and in the bucket (``search``).  ``numbers`` is zero for every key, before and after.
+    ``notes`` has six entries for each key: the key, where its stretch begins and ends, the floors of the values in the
+    stretch and in the bucket (``search``), and the first gap in the bucket.  ``lowest`` has a bound of the values of
+    each block of ``newer`` and of the arena, at first below all.  ``numbers`` is zero for every key, before and after.
     """
     x_ends, x_starts, x_terms, x_values = x_rows
     y_ends, y_starts, y_values = y_rows
     buckets, ends, starts, terms, values = arena
-    known, lows, highs, floors, older_floors = notes
+    known, lows, highs, floors, older_floors, gaps = notes
+    new_lowest, old_lowest = lowest
     new_ends, new_starts, new_rows, new_values = newer
     out_ends, out_starts, out_terms = copies
     together = relation in (ANY, FINISHES)
+    less = len(ops) > 0 and ops[0] == LESS
     count = np.int64(0)
     for key in x_keys:
         if key >= 0:
@@ -125,7 +233,7 @@ def consume(
         lows[number] = begin
         begin += highs[number]
         highs[number] = lows[number]
-        floors[number], older_floors[number] = np.inf, -np.inf
+        floors[number], older_floors[number], gaps[number] = np.inf, -np.inf, UNBOUNDED
     x = np.uint64(0)
     for i in range(len(y_keys)):
         j, key = np.uint64(i), y_keys[i]
@@ -139,6 +247,8 @@ def consume(
                     new_values[to, c] = x_values[x, c]
                 if len(ops) > 0 and x_values[x, 0] < floors[number]:
                     floors[number] = x_values[x, 0]
+                if less and x_values[x, 0] < new_lowest[to // BLOCK]:
+                    new_lowest[to // BLOCK] = x_values[x, 0]
                 highs[number] += 1
             x += _ONE
         if key < 0:
@@ -146,7 +256,7 @@ def consume(
         number, total = number_of(key, numbers, known, count)
         if total > count:
             lows[number] = highs[number] = 0
-            floors[number], older_floors[number] = np.inf, -np.inf
+            floors[number], older_floors[number], gaps[number] = np.inf, -np.inf, UNBOUNDED
             count = total
         low, high = buckets[key, AT] + buckets[key, LOW], buckets[key, AT] + buckets[key, HIGH]
         new_low, new_high = lows[number], highs[number]
@@ -171,6 +281,7 @@ def consume(
                     new_starts,
                     new_values,
                     y_values,
+                    new_lowest,
                     new_low,
                     new_high,
                     floors,
@@ -179,7 +290,12 @@ def consume(
                 if place >= 0:
                     taken[j] = new_rows[place, 0]
                     gone[new_rows[place, 0]] = True
-                    new_low, new_high = retract(place, new_low, new_high, new_ends, new_starts, new_rows, new_values)
+                    if less:
+                        new_low, new_high = leave_gap(place, new_low, new_high, new_starts, new_values)
+                    else:
+                        new_low, new_high = retract(
+                            place, new_low, new_high, new_ends, new_starts, new_rows, new_values
+                        )
                     break
             else:
                 place = search(
@@ -194,6 +310,7 @@ def consume(
                     starts,
                     values,
                     y_values,
+                    old_lowest,
                     low,
                     high,
                     older_floors,
@@ -202,11 +319,17 @@ def consume(
                 if place >= 0:
                     taken[j] = OLDER
                     copy_taken(ends, starts, terms, place, out_ends, out_starts, out_terms, j)
-                    low, high = retract(place, low, high, ends, starts, terms, values)
+                    if less:
+                        low, high = leave_gap(place, low, high, starts, values)
+                        gaps[number] = min(gaps[number], place)
+                    else:
+                        low, high = retract(place, low, high, ends, starts, terms, values)
                     break
         buckets[key, LOW], buckets[key, HIGH] = low - buckets[key, AT], high - buckets[key, AT]
         lows[number], highs[number] = new_low, new_high
     for number in range(1, count + 1):
+        if gaps[number] < UNBOUNDED:
+            close_gaps(gaps[number], known[number], buckets, ends, starts, terms, values)
         numbers[known[number]] = 0
     many = np.int64(0)
     for row in range(len(taken)):

@@ -89,35 +89,6 @@ def passes_first(one, other, op):
     return one < other if op == LESS else (one == other) == (op == EQUAL)
 
 
-@section
-def next_passing(values, x, last, other, op):
-    """The first of the goals from ``x`` on that passes the first condition, or ``last``.
-
-    Most goals fail the first condition, so the loop tests nothing else.
-    """
-    column = np.uint64(0)
-    if op == LESS:
-        while x < last and not values[x, column] < other:
-            x += _ONE
-    else:
-        while x < last and not passes_first(values[x, column], other, op):
-            x += _ONE
-    return x
-
-
-@section
-def passing_before(values, first, x, other, op):
-    """The place after the last goal before ``x`` that passes the first condition, or ``first`` if none does."""
-    column = np.uint64(0)
-    if op == LESS:
-        while x > first and not values[x - _ONE, column] < other:
-            x -= _ONE
-    else:
-        while x > first and not passes_first(values[x - _ONE, column], other, op):
-            x -= _ONE
-    return x
-
-
 @part
 def fits(relation, x, row, end, start, bound, ops, ends, starts, values, y_values):
     """Whether a candidate and a row pair: conditions, window and relation hold."""
