@@ -237,6 +237,15 @@ def test_the_reason_of_a_match_is_its_events_in_time() -> None:
     assert repr(match.why()) == str(match.why())
 
 
+def test_a_match_of_run_without_an_explanation_says_what_to_give_to_run() -> None:
+    events = [event(":a :p 1", 1), event(":a :q 2", 2)]
+    (bare,) = run(QUERY, events)
+    with pytest.raises(ValueError, match=r"give explain=True to run\(…\) or Engine\(…\)"):
+        bare.why()
+    (explained,) = run(QUERY, events, explain=True)
+    assert ":a :q 2 [2, 2]" in str(explained.why())
+
+
 # --- the notebooks of examples/ ---------------------------------------------------
 
 

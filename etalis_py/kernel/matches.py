@@ -147,14 +147,15 @@ class Match(Mapping[str, Any]):
     def why(self) -> Any:
         """The rules, goals, events and background triples behind this match, as a printable tree."""
         if self.shape.explain is None:
-            raise ValueError("this match carries no explanation: make the engine with Engine(…, explain=True)")
+            raise ValueError("this match carries no explanation: give explain=True to run(…) or Engine(…)")
         reason = self.shape.explain(self._row)
         return reason.under(self.shape.prefixes) if isinstance(reason, Explanation) else reason
 
     def events(self, most: int = 100) -> list[tuple[Triple, int, int]]:
         """The first events behind this match, each a triple with its start and end in microseconds.
 
-        Empty where matches carry no explanation (``Engine(…, explain=True)``), and for queries over windows.
+        Empty for queries over windows, and where matches carry no explanation: ``run`` and ``Engine`` take
+        ``explain=True``.
         """
         provenance = self._row[-1] if self.shape.explain is not None else None
         return list(events_behind(provenance, most)) if hasattr(provenance, "rule") else []
