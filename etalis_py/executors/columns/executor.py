@@ -362,13 +362,17 @@ class ColumnExecutor(OverRows[RowExecutor]):
             self.to_rows()
             self.rows.close(t)
             return
-        # Only aggregates and runs report at the end, so goals stay where they are.
-        windows = list(self._columns.windows()) if self.in_columns else []
+        # Goals stay where they are: only runs report at the end, and aggregates that have one group even of nothing.
+        windows = [w for w in self._columns.windows() if self._reports_at_end(w[0])] if self.in_columns else []
         for name, operator in windows:
             self._give(name, operator.rows(), operator.reported())
         self.rows.close(t)
         for name, _ in windows:
             self._windowed_group(name).clear()
+
+    def _reports_at_end(self, name: str) -> bool:
+        node = self.rows.state.nodes[name]
+        return not (isinstance(node, ir.Group) and node.keys)
 
     def _note(self, columns: ColumnRules, batch: InColumns) -> None:
         """Record what changes in columns from this batch on."""

@@ -263,13 +263,11 @@ class GroupedOperator(Aggregation):
     def _repeats(self, table: SolutionTable, group: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Which rows are equal to the one before them of the same group, if that was not refused."""
         repeats = np.zeros(len(table), np.bool_)
-        places = np.empty(len(group), np.int64)
-        order = np.argsort(group, kind="stable")
-        places[order] = np.arange(len(order))
-        order = np.argsort(group[rows], kind="stable")
-        one, other = order[:-1], order[1:]
-        near = (group[rows[one]] == group[rows[other]]) & (places[rows[other]] == places[rows[one]] + 1)
-        near &= (table.end[one] == table.end[other]) & (table.start[one] == table.start[other])
+        before = np.empty(len(rows), np.int64)
+        k.follow_in_group(group, rows, np.full(int(group.max(initial=-1)) + 1, -1), before)
+        other = np.flatnonzero(before >= 0)
+        one = before[other]
+        near = (table.end[one] == table.end[other]) & (table.start[one] == table.start[other])
         one, other = one[near], other[near]
         if len(one):
             same = np.ones(len(one), np.bool_)

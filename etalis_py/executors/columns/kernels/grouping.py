@@ -379,3 +379,21 @@ def follow_best(at, same, places, owners, offset, stop, current, top, heap, size
                 written += 1
             seen[top[i]] = instant
     return written
+
+
+@kernel
+def follow_in_group(groups, rows, last, before):
+    """For each of the ``rows``, ascending places in ``groups``, the number of the one that is next before it there.
+
+    That is the one at the last place before it that has the same group; -1 if this place is not one of the rows.
+    ``last`` is -1 for each group.
+    """
+    n = 0
+    for place in range(len(groups)):
+        group = groups[place]
+        if n < len(rows) and rows[n] == place:
+            before[n] = last[group]
+            last[group] = n
+            n += 1
+        else:
+            last[group] = -1

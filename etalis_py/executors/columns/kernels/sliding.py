@@ -43,6 +43,7 @@ APART = -2
 _ONE = np.uint64(1)
 LONGEST = 128
 """No number that is spelled here has more bytes than this."""
+_AT_ONCE = 2**63 // 10**9  # a remainder below it may be multiplied by 10**9
 _DIGITS = 34  # as ``values.exact.DIVISION_DIGITS``
 
 
@@ -260,14 +261,20 @@ def slide(
     return rows
 
 
-@kernel
+@part
+def size_of(number):
+    """How many decimal digits a non-negative number has; none for 0."""
+    size, power = 0, 1
+    while size < 18 and power <= number:
+        power *= 10
+        size += 1
+    return size + (size == 18 and power <= number)
+
+
+@part
 def digits_of(number, digits):
     """The decimal digits of a non-negative number, most significant first; none for 0."""
-    size = 0
-    left = number
-    while left > 0:
-        left //= 10
-        size += 1
+    size = size_of(number)
     left = number
     for i in range(size - 1, -1, -1):
         digits[i] = left % 10
@@ -281,13 +288,22 @@ def quotient(total, count, scale, digits):
 
     Returns how many there are, and how many stand before the point (negative: the number of zeros after it).
     """
-    size = digits_of(total, digits)
-    power = size - scale - digits_of(count, digits)
-    size = digits_of(total // count, digits)
+    power = size_of(total) - scale - size_of(count)
+    whole = total // count
+    size = digits_of(whole, digits)
     point = size - scale
     most = _DIGITS + max(0, power)
-    left = total % count
+    left = total - whole * count
     significant = size
+    while 0 < left < _AT_ONCE and significant > 0 and significant + 9 <= most:
+        left *= 1_000_000_000
+        nine = left // count
+        left -= nine * count
+        for i in range(size + 8, size - 1, -1):
+            digits[i] = nine % 10
+            nine //= 10
+        size += 9
+        significant += 9
     while left > 0 and significant < most:
         left *= 10
         digits[size] = left // count
