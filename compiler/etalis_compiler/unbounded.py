@@ -81,18 +81,18 @@ def _inputs(name: str, nodes: Mapping[str, ir.Node]) -> Iterator[Input]:
     A WITHIN may leave of an optional side only the first solution of each key; after START a NOT alone is kept.
     """
     node = nodes[name]
-    special: dict[Role, Forever] = {}
+    parts = inputs(node)
+    after_start = any(is_made_of_start(nodes[part.ref.node], nodes) for part in parts[:1])
+    first: Forever | None = None
     if is_decided_by_key(node) and shown_within(name, nodes) is not None:
-        special[Role.OPTIONAL] = Forever("the first solution of {}", Growth.PAST, keys=node.certain)
-    if (
-        isinstance(node, ir.Absence)
-        and node.bound is None
-        and node.deadline is None
-        and is_made_of_start(nodes[node.left.node], nodes)
-    ):
-        special[Role.ABSENT] = Forever(growth=Growth.SINCE_START, brief="every solution of the NOT")
-    for part in inputs(node):
-        yield replace(part, forever=special.get(part.role, part.forever))
+        first = Forever("the first solution of {}", Growth.PAST, keys=node.certain)
+    for part in parts:
+        if part.role is Role.OPTIONAL and first is not None:
+            yield replace(part, forever=first)
+        elif part.role is Role.ABSENT and part.forever is not None and after_start:
+            yield replace(part, forever=Forever(growth=Growth.SINCE_START, brief="every solution of the NOT"))
+        else:
+            yield part
 
 
 def _what(forever: Forever, parts: list[Input], names: Mapping[str, str]) -> str:
