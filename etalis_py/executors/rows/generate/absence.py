@@ -14,17 +14,23 @@ as the queue holds only the keys to look at for each time.
 from __future__ import annotations
 
 from bisect import bisect_left
+from dataclasses import replace
 from typing import Any
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
 from etalis_py.executors.rows.generate.blocks import Code, emit_steps
+from etalis_py.executors.rows.generate.chains import latest_start
 from etalis_py.executors.rows.generate.frames import Frame, merge
-from etalis_py.executors.rows.generate.inserting import insert, key_of
-from etalis_py.executors.rows.generate.joins import seq_check
+from etalis_py.executors.rows.generate.inserting import insert, key_of, orders_of, use_bisect
+from etalis_py.executors.rows.generate.joins import Search, seq_check
 from etalis_py.executors.rows.generate.runtime_objects import Deadline
 from etalis_py.executors.rows.generate.writer import Writer
+from etalis_py.executors.rows.run.goals import FEW
+
+_AT_ONCE = 64
+"""So many solutions are copied to be looked at; of more, mostly one of the first decides."""
 
 
 def between(bucket: Any, after: int, before: int) -> Any:
@@ -32,7 +38,8 @@ def between(bucket: Any, after: int, before: int) -> Any:
     if not bucket or bucket[-1][0] <= after:
         return ()
     first = bisect_left(bucket, (after + 1,))
-    return bucket[first : bisect_left(bucket, (before,), first)]
+    last = bisect_left(bucket, (before,), first)
+    return bucket[first:last] if last - first <= _AT_ONCE else map(bucket.__getitem__, range(first, last))
 
 
 def inside(w: Writer, code: Code, name: str, node: ir.Absence, source: str) -> None:
@@ -49,9 +56,57 @@ def inside(w: Writer, code: Code, name: str, node: ir.Absence, source: str) -> N
 def gap(w: Writer, code: Code, name: str, node: ir.Absence, source: str) -> None:
     """``A SEQ NOT N SEQ C`` for each new solution ``y`` of C; goals of A are stored and looked up as for SEQ."""
     _define_counts(w, code, node, "x")
-    seq_check(
-        w, code, name, node, source, lambda frame: f"not {_present(code, name, node, frame, 'x[0]', 'y[1]', 'x')}"
-    )
+    seq_check(w, code, name, node, source, lambda frame, search: _narrowed(w, code, name, node, frame, search))
+
+
+def _narrowed(w: Writer, code: Code, name: str, node: ir.Absence, frame: Frame, search: Search) -> Search:
+    """The search of bucket ``b`` for the goals after which no N has come.
+
+    Where C tells which N agree, and each of them counts, these goals are the last ones: those that ended when the
+    latest N started, or later.  Where A tells it, what is refused is remembered (see ``rows.run.open_gaps``).
+    """
+    assert node.right is not None
+    if not node.condition and not compatible(node, frame, "n") and _decides(node, node.right, node.left):
+        absent, key = code.goals(name, "N"), key_of(node.right, node.shared, "y")
+        w(f"since = {code.names.use('latest_start', latest_start)}({absent}.get({key}), begun)")
+        if node.policy:
+            w(f"first = {use_bisect(code)}(b, (since,))")
+            latest = node.policy == "recent"
+            return replace(search, places="range(len(b) - 1, first - 1, -1)" if latest else "range(first, len(b))")
+        with w.block("if b and b[0][0] < since:"):
+            w(f"b = b[{use_bisect(code)}(b, (since,)):]")
+        return search
+    test = f"not {_present(code, name, node, frame, 'x[0]', 'y[1]', 'x')}"
+    if search.bounds is not None or code.is_late(name) or not _decides(node, node.left, node.right):
+        search.open.append(test)
+        return search
+    return _remembering(w, code, name, node, search, test)
+
+
+def _remembering(w: Writer, code: Code, name: str, node: ir.Absence, search: Search, test: str) -> Search:
+    """The same where A alone tells which N refuse it: of a bucket with many goals it is remembered what was refused."""
+    from etalis_py.executors.rows.run.open_gaps import open_goals, open_places  # few programs need it
+
+    goal, memory = _goal(code, name, node), orders_of(code, name, "G")
+    tests = [*compatible(node, goal, "n"), *(["counts(x, n)"] if node.condition else [])]
+    absent = f"lambda x: {code.goals(name, 'N')}.get({key_of(node.left, node.shared, 'x')})"
+    asked = f"({memory}, k, b, begun, {absent}, lambda x, n: {' and '.join(tests) or True}"
+    search.open.append(f"(many or {test})")
+    w(f"many = len(b) > {FEW}")
+    if not node.policy:
+        with w.block("if many:"):
+            w(f"b = {code.names.use('open_goals', open_goals)}{asked})")
+        return search
+    latest = node.policy == "recent"
+    every = "range(len(b) - 1, -1, -1)" if latest else "range(len(b))"
+    found = f"{code.names.use('open_places', open_places)}{asked}, {latest})"
+    return replace(search, places=f"{found} if many else {every}", orders=memory)
+
+
+def _decides(node: ir.Absence, ref: ir.Ref, other: ir.Ref) -> bool:
+    """Whether one side of a gap alone tells which N agree: the other has no variable of N that may be another there."""
+    mine = [v for v in node.absent.columns if v in ref.columns or v in other.columns]
+    return all(v in ref.columns and (v in node.certain or v not in other.columns) for v in mine)
 
 
 def _define_counts(w: Writer, code: Code, node: ir.Absence, left: str) -> None:
@@ -82,6 +137,8 @@ def _present(code: Code, name: str, node: ir.Absence, frame: Frame, after: str, 
     terms = [frame.terms[v] for v in node.shared]
     key = "None" if not terms else terms[0] if len(terms) == 1 else f"({', '.join(terms)})"
     tests = [f"n[1] > {after}", *compatible(node, frame, "n"), *([f"counts({left}, n)"] if node.condition else [])]
+    if len(tests) == 1:  # an N that started after a time has ended after it, too
+        return f"{code.names.use('latest_start', latest_start)}({absent}.get({key}), {before}) > {after}"
     candidates = f"{code.names.use('between', between)}({absent}.get({key}), {after}, {before})"
     return f"any({' and '.join(tests)} for n in {candidates})"
 

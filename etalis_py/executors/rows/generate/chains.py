@@ -54,11 +54,13 @@ def own_start(term: str) -> int:
     return int(term[1 : -len(_TAIL)])
 
 
-def latest_start(goals: Sequence[tuple[Any, ...]], before: int) -> int:
+def latest_start(goals: Sequence[tuple[Any, ...]] | None, before: int) -> int:
     """The latest start of the goals that ended before a time, NEVER if there are none.
 
     No goal starts after its end, so the search stops at the first one that ended before the latest start so far.
     """
+    if not goals:
+        return NEVER
     i = len(goals) if goals[-1][0] < before else bisect_left(goals, (before,))
     latest = NEVER
     while i:

@@ -64,14 +64,14 @@ def seq_check(
     name: str,
     node: Pairing,
     source: str,
-    gap: Callable[[Frame], str] | None = None,
+    gap: Callable[[Frame, Search], Search] | None = None,
     before: Callable[[Frame, list[str], str], bool] | None = None,
 ) -> None:
     """The checking rule for operators whose left side ends first: each new solution ``y`` of the right looks for lefts.
 
-    These are SEQ, the nearest relations and some of Allen's relations.  ``gap`` writes one more condition on a pair,
-    ``before`` what is done with bucket ``b`` before its goals are looked at, and returns whether only goals that ended
-    before ``y`` started are left in it.
+    These are SEQ, the nearest relations and some of Allen's relations.  ``gap`` writes what narrows the search of
+    bucket ``b`` for a solution that starts at ``begun`` to the goals whose gap is empty, ``before`` what is done with
+    the bucket before its goals are looked at, and returns whether only goals that ended before ``y`` started are left.
     """
     assert node.right is not None
     op = relation(node)
@@ -91,14 +91,14 @@ def seq_check(
         with w.block("if b:"):
             all_ended = before is not None and before(frame, tests, skip)
             search = _search(w, code, name, node, frame, tests, node.left, arriving, skip)
-            if gap is not None:
-                search.open.append(gap(frame))
-            elif isinstance(node, ir.Join) and node.deadline is not None:
+            if isinstance(node, ir.Join) and node.deadline is not None:
                 search.open.append(in_time(node.deadline, "x[0]", frame.end, code.names))
             write_prune(w, code.longest(name, waits(node)))
             if search.bounds is not None:
                 search.bounds.narrow(w, code)
             w(f"begun = {item(arriving, 1)}")
+            if gap is not None:
+                search = gap(frame, search)
             if node.policy:
                 # ``begun`` is read for every candidate, and a local name is faster than a tuple index.
                 search.last.extend(["x[0] < begun"] if op in APART else tests_of(op))
@@ -149,7 +149,7 @@ class Search:
     ``last`` more tests of time, and ``rest`` the steps that bind something.  ``edges`` is the name of the store's
     edges, empty if it has none; ``bounds`` are a lower and an upper one, by which the goals can be searched;
     ``fitting`` is the source of the places of the goals that may fit, if a policy looks for the first, and ``orders``
-    the name of what it needs.
+    the name of what it needs; ``places`` is that of all places to look at, if these are not the whole bucket.
     """
 
     open: list[str]
@@ -160,6 +160,7 @@ class Search:
     bounds: Bounds | None = None
     fitting: str = ""
     orders: str = ""
+    places: str = ""
 
 
 def _search(
@@ -297,7 +298,7 @@ def _consume(
     required = [*search.open, *conditions, *search.last]
     if node.bound is not None and not isinstance(node.bound, ir.Longest):
         required.append(in_time(node.bound, frame.start, frame.end, code.names))
-    places = "range(len(b) - 1, -1, -1)" if latest else "range(len(b))"
+    places = search.places or ("range(len(b) - 1, -1, -1)" if latest else "range(len(b))")
     if search.fitting:
         few = f"range(len(b) - 1, len(b) - {FEW + 1}, -1)" if latest else f"range({FEW})"
         places += f" if len(b) <= {FEW} else {code.names.use('chain', chain)}({few}, {search.fitting})"

@@ -140,7 +140,7 @@ class FirstFitting:
             leaf = found
             goal = self._goals[leaf]
             assert goal is not None
-            place = _place_of(bucket, goal)
+            place = place_of(bucket, goal)
             if place is None:
                 self._take_out(leaf)
             else:
@@ -179,7 +179,7 @@ class FirstFitting:
         return place
 
 
-def _place_of(bucket: Sequence[Solution], goal: Solution) -> int | None:
+def place_of(bucket: Sequence[Solution], goal: Solution) -> int | None:
     """Where a goal is in a bucket; None if it has left it."""
     end = goal[0]
     for place in range(bisect_left(bucket, (end,)), len(bucket)):
