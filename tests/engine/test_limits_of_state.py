@@ -16,6 +16,7 @@ from etalis_py import Engine, Event, LimitExceeded, Limits, event
 from etalis_py.engine import stage_plans
 from etalis_py.executors.rows.run.closure import PathClosure
 from etalis_py.executors.rows.run.executor import RowExecutor
+from etalis_py.executors.rows.run.sizes import measured_bytes
 from etalis_py.kernel.options import Options
 from etalis_py.kernel.position import Counters
 
@@ -60,8 +61,8 @@ def test_what_is_remembered_has_a_size(name: str, executor: Literal["rows", "col
         engine.push_all(each_of_its_own(6_000))
 
 
-def show_ratios() -> None:
-    """Print for each query how its estimate compares with what was allocated, which may be called once in a process."""
+def rows_made(patch: pytest.MonkeyPatch) -> list[RowExecutor]:
+    """A list of the executors of rows that are made from now on."""
     made: list[RowExecutor] = []
 
     class Seen(RowExecutor):
@@ -69,8 +70,13 @@ def show_ratios() -> None:
             super().__init__(options, counters)
             made.append(self)
 
-    stage_plans.RowExecutor = Seen  # type: ignore[misc]
-    ratios = {}
+    patch.setattr(stage_plans, "RowExecutor", Seen)
+    return made
+
+
+def show_ratios() -> None:
+    """Print for each query how its estimate compares with what was allocated, which may be called once in a process."""
+    made, ratios = rows_made(pytest.MonkeyPatch()), {}
     for name, query in {**REMEMBERING, "texts": TEXTS, "distinct values": VALUES}.items():
         engine = Engine(PREFIX + query, executor="rows")
         engine.push(event(":key0 :p 0", 0))
@@ -95,6 +101,19 @@ def ratios() -> dict[str, float]:
 @pytest.mark.parametrize("name", [*REMEMBERING, "texts", "distinct values"])
 def test_an_estimate_is_right_within_a_factor_of_two(name: str, ratios: dict[str, float]) -> None:
     assert 0.5 < ratios[name] < 2
+
+
+def test_runs_that_grow_out_of_one_another_are_measured_in_proportion(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of the many runs that end in one element names the one that is longer."""
+    query = "SELECT ?n { { ?a :p ?x } REPEAT 1 OR MORE BY ?a WHERE (SUM(?x) < 1000000) MAXIMAL AS (COUNT(*) AS ?n) }"
+    sizes, made = [], rows_made(monkeypatch)
+    for count in (80, 800):
+        engine = Engine(PREFIX + query, executor="rows")
+        engine.push_all([event(f":a :p {t % 3}", t) for t in range(count)])
+        (operator,) = made[-1].state.runs.values()
+        sizes.append(measured_bytes(operator))
+        assert [match["n"] for match in engine.close()] == [count]
+    assert 8 < sizes[1] / sizes[0] < 12
 
 
 @both

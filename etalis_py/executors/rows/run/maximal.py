@@ -46,6 +46,7 @@ class Growing:
     """
 
     __slots__ = ("continued", "inner", "longer", "run")
+    LINKS = ("longer",)
 
     def __init__(self, run: Run, longer: list[Growing]) -> None:
         self.run = run
