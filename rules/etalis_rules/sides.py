@@ -23,7 +23,7 @@ from .algebra import (
     variables,
 )
 from .operators import Pairing, decides_for_good, pairs, relation
-from .program import Background, Condition, Join, Node, Outer, Ref, Step
+from .program import Absence, Background, Condition, Join, Node, Outer, Ref, Step
 from .relations import TOGETHER
 from .steps import conditions_of
 
@@ -142,3 +142,9 @@ def tested_after(node: Comparing) -> tuple[Step, ...]:
         else:
             steps.append(step)
     return tuple(steps)
+
+
+def tells_what_is_absent(node: Absence, ref: Ref, other: Ref) -> bool:
+    """Whether one side of a gap alone tells which N agree: the other has no variable of N that may differ there."""
+    asked = [v for v in node.absent.columns if v in ref.columns or v in other.columns]
+    return all(v in ref.columns and (v in node.certain or v not in other.columns) for v in asked)

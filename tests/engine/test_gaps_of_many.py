@@ -6,9 +6,12 @@ import random
 from collections.abc import Callable
 from typing import Literal
 
+import numpy as np
 import pytest
 
 from etalis_py import Engine, Event, compile
+from etalis_py.executors.columns.absence import GapOperator
+from etalis_py.executors.columns.frames import Bindings
 from tests.draws import seeds
 from tests.work import growth, lines_of
 
@@ -101,6 +104,23 @@ def test_what_was_refused_costs_nothing_later(policy: str, absent: str) -> None:
         return lambda: engine.push_all(events[2 * size + 3 :])
 
     assert growth(work, 200, lines_of) < 1.6
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("absent", ["?k :n ?z", "?k :n ?y"])
+def test_columns_make_no_pairs_that_are_refused(monkeypatch: pytest.MonkeyPatch, policy: str, absent: str) -> None:
+    """Where C tells which N agree: here each refuses the A before it, and each C completes the one after it."""
+    pairs: list[int] = []
+    answered = GapOperator._answered
+
+    def counting(self: GapOperator, frame: Bindings, ended: np.ndarray, begins: np.ndarray) -> Bindings:
+        pairs.append(len(frame))
+        return answered(self, frame, ended, begins)
+
+    monkeypatch.setattr(GapOperator, "_answered", counting)
+    engine = Engine(compile(TEXT % absent), policy=policy, executor="columns")
+    matches = engine.push_all([_event(t, t, kind, 7) for t, kind in enumerate("an" * 300 + "acn" * 100)])
+    assert len(matches) == sum(pairs) == 100
 
 
 def _event(start: int, end: int, kind: str, value: int) -> Event:

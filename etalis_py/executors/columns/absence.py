@@ -24,6 +24,7 @@ from itertools import count
 
 import numpy as np
 from etalis_rules import program as ir
+from etalis_rules.sides import tells_what_is_absent
 
 from etalis_py.executors.columns.equal_sides import KeyOfSide
 from etalis_py.executors.columns.family_columns import Sources
@@ -31,8 +32,9 @@ from etalis_py.executors.columns.frames import Bindings, RuleSteps, later, longe
 from etalis_py.executors.columns.join_comparisons import Side
 from etalis_py.executors.columns.joins import JoinOperator, Waiting
 from etalis_py.executors.columns.kernels.absence import first_waiting, mark_present, places_between, remove_places
-from etalis_py.executors.columns.store import ColumnGoalStore, Keys, doubled
-from etalis_py.executors.columns.tables import NO_TIMES, SolutionTable, first_end
+from etalis_py.executors.columns.kernels.chaining import latest_starts
+from etalis_py.executors.columns.store import ColumnGoalStore, Keys
+from etalis_py.executors.columns.tables import NO_TIMES, SolutionTable, doubled, first_end
 from etalis_py.executors.columns.terms import Terms
 
 _EVER, _NEVER = -(2**62), 2**62  # earlier and later than all times
@@ -58,6 +60,14 @@ class Absent:
         """Insert goals; they are looked up at ``now`` or later."""
         keys = self.keys.numbers(absent.matrix(self.key), create=True)
         insert(self.goals, keys, absent, now)
+
+    def latest_starts(self, table: SolutionTable, names: tuple[str, ...]) -> np.ndarray:
+        """For each row of a table with these variables, the latest start of the goals that ended before it started."""
+        self.goals.fit()
+        keys = self.keys.numbers(table.matrix([names.index(name) for name in self.shared]), create=False)
+        latest = np.empty(len(table), np.int64)
+        latest_starts(keys, table.start, self.goals.buckets, self.goals.ends, self.goals.starts, latest)
+        return latest
 
     def among(self, frame: Bindings, after: np.ndarray, before: np.ndarray) -> np.ndarray:
         """A mask of the solutions for which a compatible goal starts after one time and ends before another."""
@@ -128,7 +138,10 @@ class GapOperator(JoinOperator):
         self, node: ir.Absence, terms: Terms, sources: Sources, watch: Callable[[list[SolutionTable]], None]
     ) -> None:
         super().__init__(node, terms, sources, watch)
+        assert node.right is not None
         self.absent = Absent(node, sources)
+        bound = {*self.left, *self.right} & {*node.absent.columns}
+        self._is_told = bound <= {*node.shared} and tells_what_is_absent(node, node.right, node.left)
 
     def sides(self) -> dict[str, Waiting]:
         """The waiting goals, by side."""
@@ -138,6 +151,10 @@ class GapOperator(JoinOperator):
         """The new pairs without an N in their gap."""
         self.absent.insert(absent, first_end(right))
         return super().advance(left, right)
+
+    def _since(self, table: SolutionTable) -> np.ndarray:
+        """Where C tells which N agree: the latest start of those before it; a goal that ended earlier is refused."""
+        return self.absent.latest_starts(table, self.right) if self._is_told else NO_TIMES
 
     def _answered(self, pairs: Bindings, ended: np.ndarray, begins: np.ndarray) -> Bindings:
         return pairs.keep(~self.absent.among(pairs, ended, begins))

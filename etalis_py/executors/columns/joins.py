@@ -32,8 +32,16 @@ from etalis_py.executors.columns.join_comparisons import Side, split_conditions
 from etalis_py.executors.columns.kernels import joining
 from etalis_py.executors.columns.kernels.consuming import pick, remove_marked
 from etalis_py.executors.columns.kernels.joining import UNBOUNDED, follow
-from etalis_py.executors.columns.store import ColumnGoalStore, Keys, doubled, spelled_columns
-from etalis_py.executors.columns.tables import SolutionTable, canonical, concat_tables, first_end, in_order
+from etalis_py.executors.columns.store import ColumnGoalStore, Keys, spelled_columns
+from etalis_py.executors.columns.tables import (
+    NO_TIMES,
+    SolutionTable,
+    canonical,
+    concat_tables,
+    doubled,
+    first_end,
+    in_order,
+)
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.kernel.batch import Row
 from etalis_py.kernel.goals import goals_table, terms_of, times_of
@@ -325,9 +333,13 @@ class JoinOperator:
             if banded is not None:
                 yield table, sought, *banded
                 return
-        for some, goals, rows in store.pairs(relation, sought, asking, self.bound, codes, most):
+        for some, goals, rows in store.pairs(relation, sought, asking, self.bound, codes, most, self._since(table)):
             whole = some.stop - some.start == len(table)
             yield table if whole else table.take(some), sought[some], goals, rows  # type: ignore[arg-type]
+
+    def _since(self, table: SolutionTable) -> np.ndarray:
+        """When the goals of each row ended at the earliest, or nothing: subclasses may know it."""
+        return NO_TIMES
 
     def _tested(
         self,

@@ -31,8 +31,7 @@ from etalis_py.executors.columns.kernels.first_above import first_above
 from etalis_py.executors.columns.kernels.joining import LESS, UNBOUNDED
 from etalis_py.executors.columns.kernels.ordering import distinct_numbers
 from etalis_py.executors.columns.kernels.windows import arrange
-from etalis_py.executors.columns.store import ranges
-from etalis_py.executors.columns.tables import SolutionTable, first_end
+from etalis_py.executors.columns.tables import SolutionTable, first_end, ranges
 from etalis_py.executors.columns.terms import Terms
 
 _MORE = 4

@@ -15,6 +15,7 @@ from etalis_py.executors.columns.kernels.consuming import BLOCK, NOTHING, OLDER,
 from etalis_py.executors.columns.kernels.joining import UNBOUNDED, probe
 from etalis_py.executors.columns.kernels.keys import FULL, number_keys, rehash_keys, slots_for
 from etalis_py.executors.columns.kernels.ordering import distinct_numbers
+from etalis_py.executors.columns.tables import NO_TIMES, doubled, ranges
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.kernel.goals import goals_table
 from etalis_py.values.errors import LimitExceeded
@@ -240,21 +241,28 @@ class ColumnGoalStore:
         return self.buckets, self.ends, self.starts, self.terms, self.values
 
     def pairs(
-        self, relation: int, sought: np.ndarray, asking: Asking, bound: int, ops: np.ndarray, most: int = UNBOUNDED
+        self,
+        relation: int,
+        sought: np.ndarray,
+        asking: Asking,
+        bound: int,
+        ops: np.ndarray,
+        most: int = UNBOUNDED,
+        since: np.ndarray = NO_TIMES,
     ) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
         """The pairs of goals with the rows that look them up by key (``probe``).
 
         Gives portions of about ``most`` pairs: the slice of the rows, then for each pair the place of its goal and the
-        number of its row in the slice.
+        number of its row in the slice.  ``since``: when the goals of each row ended at the earliest; or empty.
         """
         self.fit()
         first = row = n = 0
-        size = 2 * len(sought) + 64
+        size, asked = 2 * len(sought) + 64, (*asking, since)
         goals, rows = (np.empty(size if most == UNBOUNDED else min(size, max(64, most)), np.int64) for _ in range(2))
         notes = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.float64)
         arrays = self._arrays if bound == UNBOUNDED else self.arena  # with a bound, expired goals are removed
         while row < len(sought):
-            row, n = probe(relation, row, n, sought, *asking, bound, ops, self._counts, notes, arrays, goals, rows)
+            row, n = probe(relation, row, n, sought, *asked, bound, ops, self._counts, notes, arrays, goals, rows)
             if row < len(sought) and n < most:
                 goals, rows = doubled(goals), doubled(rows)
                 continue
@@ -476,12 +484,6 @@ def spelled_columns(ids: np.ndarray, terms: Terms) -> list[Any]:
     return [terms.spelled(np.ascontiguousarray(column)) for column in ids.T]
 
 
-def ranges(first: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """The numbers of several ranges, one after another; each range begins at its ``first`` and has its count."""
-    begins = np.cumsum(counts) - counts
-    return np.arange(int(counts.sum())) + np.repeat(first - begins, counts)
-
-
 def _rows(ends: np.ndarray, starts: np.ndarray, ids: np.ndarray, terms: Terms) -> np.ndarray:
     """The times and terms of goals as rows, with ids that are equal exactly if the spellings are."""
     rows = np.empty((len(ends), 2 + ids.shape[1]), np.int64)
@@ -492,14 +494,5 @@ def _rows(ends: np.ndarray, starts: np.ndarray, ids: np.ndarray, terms: Terms) -
 
 
 def _arena(room: int, width: int, values: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    return (
-        zeros(room, np.int64),
-        zeros(room, np.int64),
-        zeros(room, np.int32, width),
-        zeros(room, np.float64, values),
-    )
-
-
-def doubled(array: np.ndarray) -> np.ndarray:
-    """A new array of twice the length that begins with the same items."""
-    return np.concatenate((array, np.empty_like(array)))
+    times = zeros(room, np.int64), zeros(room, np.int64)
+    return *times, zeros(room, np.int32, width), zeros(room, np.float64, values)

@@ -171,3 +171,14 @@ def canonical(table: SolutionTable, terms: Terms, order: Sequence[int] | None = 
     permuted = np.arange(len(table))
     permuted[rows] = rows[np.lexsort((*ranks, *times))]
     return table.take(permuted)
+
+
+def ranges(first: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """The numbers of several ranges, one after another; each range begins at its ``first`` and has its count."""
+    begins = np.cumsum(counts) - counts
+    return np.arange(int(counts.sum())) + np.repeat(first - begins, counts)
+
+
+def doubled(array: np.ndarray) -> np.ndarray:
+    """A new array of twice the length that begins with the same items."""
+    return np.concatenate((array, np.empty_like(array)))

@@ -100,7 +100,7 @@ def fits(relation, x, row, end, start, bound, ops, ends, starts, values, y_value
 
 
 @kernel
-def probe(relation, j, n, keys, y_ends, y_starts, y_values, bound, ops, numbers, notes, arena, goals, rows):
+def probe(relation, j, n, keys, y_ends, y_starts, y_values, since, bound, ops, numbers, notes, arena, goals, rows):
     """Find all pairs of a goal and an arriving row, row by row.
 
     ``goals`` receives the place of the goal of each pair, ``rows`` the number of its row.  Rows come in order of time;
@@ -110,7 +110,8 @@ def probe(relation, j, n, keys, y_ends, y_starts, y_values, bound, ops, numbers,
     ``notes`` has three entries for each key: the key, the place up to which its goals have been seen, and a floor.  No
     value of the seen goals lies below the floor, so a row whose value is no greater is skipped.  Any other row is
     compared with all goals without a branch, as the processor could not predict which of them pass.  ``numbers`` is
-    zero for every key, before and after.
+    zero for every key, before and after.  ``since`` may have a time for each row: goals that ended before it are left
+    out.
     """
     buckets, ends, starts, _, values = arena
     known, seen, floors = notes
@@ -150,6 +151,8 @@ def probe(relation, j, n, keys, y_ends, y_starts, y_values, bound, ops, numbers,
         if first == last or (less and floors[number] >= y_values[j, 0]):
             j += 1
             continue
+        if len(since) > 0:
+            first = first_from(ends, first, last, since[j])
         if n + last - first > len(goals):
             break
         row, passed = np.uint64(j), np.uint64(n)
@@ -161,7 +164,8 @@ def probe(relation, j, n, keys, y_ends, y_starts, y_values, bound, ops, numbers,
             for x in range(np.uint64(first), np.uint64(last)):
                 goals[passed] = x
                 passed += _ONE
-        if less and passed == n and last == seen[number] and y_values[j, 0] > floors[number]:
+        whole = len(since) == 0 and last == seen[number]
+        if less and passed == n and whole and y_values[j, 0] > floors[number]:
             floors[number] = y_values[j, 0]
         kept = np.uint64(n)
         for pair in range(np.uint64(n), passed):

@@ -19,6 +19,7 @@ from typing import Any
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.sides import tells_what_is_absent
 
 from etalis_py.executors.rows.generate.blocks import Code, emit_steps
 from etalis_py.executors.rows.generate.chains import latest_start
@@ -66,7 +67,7 @@ def _narrowed(w: Writer, code: Code, name: str, node: ir.Absence, frame: Frame, 
     latest N started, or later.  Where A tells it, what is refused is remembered (see ``rows.run.open_gaps``).
     """
     assert node.right is not None
-    if not node.condition and not compatible(node, frame, "n") and _decides(node, node.right, node.left):
+    if not node.condition and not compatible(node, frame, "n") and tells_what_is_absent(node, node.right, node.left):
         absent, key = code.goals(name, "N"), key_of(node.right, node.shared, "y")
         w(f"since = {code.names.use('latest_start', latest_start)}({absent}.get({key}), begun)")
         if node.policy:
@@ -77,7 +78,7 @@ def _narrowed(w: Writer, code: Code, name: str, node: ir.Absence, frame: Frame, 
             w(f"b = b[{use_bisect(code)}(b, (since,)):]")
         return search
     test = f"not {_present(code, name, node, frame, 'x[0]', 'y[1]', 'x')}"
-    if search.bounds is not None or code.is_late(name) or not _decides(node, node.left, node.right):
+    if search.bounds is not None or code.is_late(name) or not tells_what_is_absent(node, node.left, node.right):
         search.open.append(test)
         return search
     return _remembering(w, code, name, node, search, test)
@@ -101,12 +102,6 @@ def _remembering(w: Writer, code: Code, name: str, node: ir.Absence, search: Sea
     every = "range(len(b) - 1, -1, -1)" if latest else "range(len(b))"
     found = f"{code.names.use('open_places', open_places)}{asked}, {latest})"
     return replace(search, places=f"{found} if many else {every}", orders=memory)
-
-
-def _decides(node: ir.Absence, ref: ir.Ref, other: ir.Ref) -> bool:
-    """Whether one side of a gap alone tells which N agree: the other has no variable of N that may be another there."""
-    mine = [v for v in node.absent.columns if v in ref.columns or v in other.columns]
-    return all(v in ref.columns and (v in node.certain or v not in other.columns) for v in mine)
 
 
 def _define_counts(w: Writer, code: Code, node: ir.Absence, left: str) -> None:
