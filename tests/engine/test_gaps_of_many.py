@@ -34,7 +34,8 @@ Executor = Literal["rows", "columns"]
 
 def drawn(seed: int, size: int, *, crowded: bool) -> list[Event]:
     """Many that wait, and then all kinds of events; if it is crowded, some last, and some share their time."""
-    draw, t, events = random.Random(seed), 10, {}
+    draw, t = random.Random(seed), 10
+    events: dict[Event, None] = {}
     for n in range(size):
         t += draw.choice((0, 0, 1)) if crowded else 1
         kind = "a" if draw.random() < (0.95 if n < size // 3 else 0.4) else draw.choice("nnc")

@@ -24,7 +24,15 @@ from etalis_rules.sides import tells_what_is_absent
 from etalis_py.executors.rows.generate.blocks import Code, emit_steps
 from etalis_py.executors.rows.generate.chains import latest_start
 from etalis_py.executors.rows.generate.frames import Frame, merge
-from etalis_py.executors.rows.generate.inserting import insert, key_of, orders_of, use_bisect
+from etalis_py.executors.rows.generate.inserting import (
+    comparison_of,
+    in_vain,
+    insert,
+    key_of,
+    orders_of,
+    stop_at_edge,
+    use_bisect,
+)
 from etalis_py.executors.rows.generate.joins import Search, seq_check
 from etalis_py.executors.rows.generate.runtime_objects import Deadline
 from etalis_py.executors.rows.generate.writer import Writer
@@ -149,7 +157,12 @@ def compatible(node: ir.Absence, frame: Frame, variable: str) -> list[str]:
 
 
 def cancel(w: Writer, code: Code, name: str, node: ir.Absence, absent: str) -> None:
-    """``A SEQ NOT N WITHIN d``: each N that arrives cancels the goals of A that ended before it."""
+    """``A SEQ NOT N WITHIN d``: each N that arrives cancels the goals of A that ended before it.
+
+    If a comparison is the condition, an N that has cancelled none tells that no goal lies beyond it (see ``joins``).
+    """
+    compared = comparison_of(code, name, node.left)
+    edges = "" if compared is None else code.edges(name, "G")
     number, goals = code.store(name, "G").number, code.goals(name, "G")
     tests = ["x[0] < y[1]", *compatible(node, _goal(code, name, node), "y")]
     if node.condition:
@@ -158,6 +171,15 @@ def cancel(w: Writer, code: Code, name: str, node: ir.Absence, absent: str) -> N
     with w.block(f"for y in {absent}:"):
         w(f"k = {key_of(node.absent, node.shared, 'y')}", f"b = {goals}.get(k)")
         with w.block("if b and b[0][0] < y[1]:"):
+            if compared is not None:
+                alone = Frame(code.names)
+                alone.read(node.absent, code.layouts[node.absent.node], "y")
+                with w.block("try:"):
+                    w(f"v0 = {alone.emitter().value(compared.arriving)}")
+                with w.block("except SparqlError:"):
+                    w("continue")
+                w("c0 = v0.__class__")
+                stop_at_edge(w, edges, compared, "continue")
             if code.journaled:
                 gone = f"[({-number - 1}, x) for x in b if {' and '.join(tests)}]"
                 w(f"{code.journal}.extend({gone})")
@@ -165,10 +187,13 @@ def cancel(w: Writer, code: Code, name: str, node: ir.Absence, absent: str) -> N
                 with w.block("if b[-1][0] < y[1]:"):
                     w(f"del {goals}[k]", "continue")
             w(f"rest = [x for x in b if not ({' and '.join(tests)})]")
+            if edges:
+                with w.block(f"if len(rest) == len(b) and b[-1][0] < y[1] and {in_vain(code)}:"):
+                    w(f"{edges}[k] = v0")
             with w.block("if rest:"):
                 w(f"{goals}[k] = rest")
             with w.block("else:"):
-                w(f"del {goals}[k]")
+                w(f"del {goals}[k]", *([f"{edges}.pop(k, None)"] if edges else []))
 
 
 def deadline(w: Writer, code: Code, name: str, node: ir.Absence) -> None:

@@ -137,22 +137,25 @@ def comparison_of(code: Code, name: str, waiting: ir.Ref) -> Split | None:
     except one on how long a goal itself may last, and its solutions may not become known late.
     """
     node = code.nodes[name]
+    if isinstance(node, ir.Absence) and node.deadline is not None and waiting is node.left and not code.is_late(name):
+        return only_comparison(node.condition, waiting, node.absent, node.shared)
     if not isinstance(node, ir.Join) or node.op not in (Op.AND, Op.SEQ) or code.is_late(name):
         return None
-    return only_comparison(node, node.steps, waiting)
+    return only_comparison(node.steps, waiting, node.left if waiting is node.right else node.right, node.certain)
 
 
-def only_comparison(node: ir.Join, steps: tuple[ir.Step, ...], waiting: ir.Ref) -> Split | None:
+def only_comparison(
+    steps: tuple[ir.Step, ...], waiting: ir.Ref, arriving: ir.Ref, certain: tuple[str, ...]
+) -> Split | None:
     """The comparison of both sides by which these steps alone decide on the goals of one side; None if they do not."""
     tests = [s for s in steps if not (isinstance(s, ir.Lasting) and s.parameter in waiting.columns)]
     if len(tests) != 1:
         return None
     (step,) = tests
-    arriving = node.left if waiting is node.right else node.right
     shared = frozenset(waiting.columns) & frozenset(arriving.columns)
-    if not isinstance(step, ir.Condition) or shared - {*node.certain}:
+    if not isinstance(step, ir.Condition) or shared - {*certain}:
         return None
-    parted = split(step.expression, sides_of(waiting, arriving, node.certain))
+    parted = split(step.expression, sides_of(waiting, arriving, certain))
     return parted if parted is not None and parted.op in ("<", "<=", ">", ">=") else None
 
 

@@ -91,5 +91,7 @@ def _of_another_kind(code: Code, value: str) -> str:
 
 def marks_of(code: Code, name: str, node: ir.Join) -> Marks | None:
     """The marks of a node whose condition is a single comparison of the two sides."""
-    compared = None if node.policy or code.is_late(name) else only_comparison(node, node.condition, node.left)
+    if node.policy or code.is_late(name):
+        return None
+    compared = only_comparison(node.condition, node.left, node.right, node.certain)
     return None if compared is None else Marks(code.edges(name, "G"), compared.op)

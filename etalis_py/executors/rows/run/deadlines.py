@@ -100,4 +100,5 @@ class Deadlines:
                 buckets[key] = rest
             else:
                 del buckets[key]
+                self.store.edges.pop(key, None)
         return taken
