@@ -148,3 +148,13 @@ def tells_what_is_absent(node: Absence, ref: Ref, other: Ref) -> bool:
     """Whether one side of a gap alone tells which N agree: the other has no variable of N that may differ there."""
     asked = [v for v in node.absent.columns if v in ref.columns or v in other.columns]
     return all(v in ref.columns and (v in node.certain or v not in other.columns) for v in asked)
+
+
+def cancelling(node: Node) -> tuple[Ref, Ref, tuple[Step, ...], tuple[str, ...]] | None:
+    """Whose goals wait for a deadline, and what cancels them before it: under which condition, by which shared columns.
+
+    None if nothing does.
+    """
+    if isinstance(node, Absence) and node.deadline is not None:
+        return node.left, node.absent, node.condition, node.shared
+    return None

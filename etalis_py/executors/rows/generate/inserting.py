@@ -9,7 +9,7 @@ from dataclasses import replace
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.relations import TOGETHER, Op
-from etalis_rules.sides import Split, compares_sides, equal_sides, sides_of, split
+from etalis_rules.sides import Split, cancelling, compares_sides, equal_sides, sides_of, split
 
 from etalis_py.executors.rows.generate.blocks import Code
 from etalis_py.executors.rows.generate.frames import Frame, Named, item
@@ -137,9 +137,12 @@ def comparison_of(code: Code, name: str, waiting: ir.Ref) -> Split | None:
     except one on how long a goal itself may last, and its solutions may not become known late.
     """
     node = code.nodes[name]
-    if isinstance(node, ir.Absence) and node.deadline is not None and waiting is node.left and not code.is_late(name):
-        return only_comparison(node.condition, waiting, node.absent, node.shared)
-    if not isinstance(node, ir.Join) or node.op not in (Op.AND, Op.SEQ) or code.is_late(name):
+    if code.is_late(name):
+        return None
+    if (cancelled := cancelling(node)) is not None:
+        left, absent, condition, shared = cancelled
+        return only_comparison(condition, waiting, absent, shared) if waiting is left else None
+    if not isinstance(node, ir.Join) or node.op not in (Op.AND, Op.SEQ):
         return None
     return only_comparison(node.steps, waiting, node.left if waiting is node.right else node.right, node.certain)
 

@@ -1,4 +1,4 @@
-"""The goals of a bucket that nothing has refused: for ``A SEQ NOT N SEQ C`` where A alone tells which N refuse it.
+"""The goals of a bucket that nothing has refused: of A and C without an N between, where A alone tells which N count.
 
 Definition.  An N refuses a goal x of A if it starts after x has ended, agrees with it, and satisfies the condition
 together with it, if there is one.  A solution of C completes the goals that no N refuses of those which ended before it
