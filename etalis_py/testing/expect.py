@@ -71,6 +71,16 @@ def _same(match: Match, key: str, value: Any) -> bool:
     if value is None or term is None:
         return value is term
     if isinstance(value, str):
-        return term == event(f":s :p {value}", 0).triples[0][2]
+        return term == _term(name, value)
     given = match[name]
     return type(given) is type(value) and bool(given == value)
+
+
+def _term(name: str, text: str) -> object:
+    """The term that a text stands for in an expectation, or an error that says how to write one."""
+    try:
+        return event(f":s :p {text}", 0).triples[0][2]
+    except ValueError as error:
+        raise ValueError(
+            f"{name}: {text!r} is not a term in Turtle; an IRI is as ':acme', a string as '\"acme\"'"
+        ) from error

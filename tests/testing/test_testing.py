@@ -146,3 +146,10 @@ def test_constructed_triples_and_answers() -> None:
     assert_matches(played, [{"triples": ":acme :from 10 ; :up 12"}])
     asked = play(compile("ASK { ?c :price 12 }"), [tick(1, 10), EOF])
     assert_matches(asked, [{"boolean": False}])
+
+
+def test_a_text_that_is_no_term_is_told_with_its_variable() -> None:
+    with pytest.raises(
+        ValueError, match=r"^c: 'acme' is not a term in Turtle; an IRI is as ':acme'.*a string as '\"acme\"'$"
+    ):
+        assert_matches(PLAYED, [{"c": "acme"}])
