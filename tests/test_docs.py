@@ -8,6 +8,7 @@
 | ``console`` | the commands after ``$`` print what follows them; ``…`` stands for anything |
 | ``pycon`` | a session of the Python prompt |
 | ``sh`` | commands of this folder: their ``make`` targets exist |
+| ``python`` | for the eye, but on the page about many queries it prints the ``text`` below it |
 | ``text`` | for the eye |
 """
 
@@ -21,6 +22,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -179,6 +181,21 @@ def test_the_python_does_what_is_printed(page: Path, tmp_path: Path, monkeypatch
             runner.run(test, clear_globs=False)
             names = test.globs
     assert runner.summarize(verbose=False).failed == 0
+
+
+def test_the_programs_for_many_queries_print_what_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    shown = blocks(ROOT / "docs" / "how-to-many.md")
+    for block, after in pairwise(shown):
+        if block.argument:
+            (tmp_path / block.argument).write_text(block.text, encoding="utf-8")
+        elif block.language == "python":
+            exec(block.text, names)
+            assert after.language == "text"
+            assert capsys.readouterr().out == after.text, f"line {block.line}"
 
 
 def test_the_make_targets_that_are_named_exist() -> None:
