@@ -24,7 +24,7 @@ from .algebra import (
 )
 from .operators import Pairing, decides_for_good, pairs, relation
 from .program import Absence, Background, Condition, Join, Node, Outer, Ref, Step
-from .relations import TOGETHER
+from .relations import TOGETHER, Op
 from .steps import conditions_of
 
 Comparing = Join | Outer
@@ -150,11 +150,15 @@ def tells_what_is_absent(node: Absence, ref: Ref, other: Ref) -> bool:
     return all(v in ref.columns and (v in node.certain or v not in other.columns) for v in asked)
 
 
-def cancelling(node: Node) -> tuple[Ref, Ref, tuple[Step, ...], tuple[str, ...]] | None:
-    """Whose goals wait for a deadline, and what cancels them before it: under which condition, by which shared columns.
+def deciding(node: Node, waiting: Ref) -> tuple[tuple[Step, ...], Ref, tuple[str, ...]] | None:
+    """The steps that decide on a waiting goal of this side and an arriving solution, its input, and the shared columns.
 
-    None if nothing does.
+    None if something else may decide, too, such as a policy among optional goals.
     """
-    if isinstance(node, Absence) and node.deadline is not None:
-        return node.left, node.absent, node.condition, node.shared
+    if isinstance(node, Join) and node.op in (Op.AND, Op.SEQ):
+        return node.steps, node.left if waiting is node.right else node.right, node.certain
+    if isinstance(node, Absence) and node.deadline is not None and waiting is node.left:
+        return node.condition, node.absent, node.shared
+    if isinstance(node, Outer) and not node.policy and node.op not in TOGETHER and waiting is node.right:
+        return node.condition, node.left, node.certain
     return None

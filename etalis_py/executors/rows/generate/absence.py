@@ -26,9 +26,11 @@ from etalis_py.executors.rows.generate.chains import latest_start
 from etalis_py.executors.rows.generate.frames import Frame, merge
 from etalis_py.executors.rows.generate.inserting import (
     comparison_of,
+    compute_arriving,
     in_vain,
     insert,
     key_of,
+    leave_edge,
     orders_of,
     stop_at_edge,
     use_bisect,
@@ -172,13 +174,7 @@ def cancel(w: Writer, code: Code, name: str, node: ir.Absence, absent: str) -> N
         w(f"k = {key_of(node.absent, node.shared, 'y')}", f"b = {goals}.get(k)")
         with w.block("if b and b[0][0] < y[1]:"):
             if compared is not None:
-                alone = Frame(code.names)
-                alone.read(node.absent, code.layouts[node.absent.node], "y")
-                with w.block("try:"):
-                    w(f"v0 = {alone.emitter().value(compared.arriving)}")
-                with w.block("except SparqlError:"):
-                    w("continue")
-                w("c0 = v0.__class__")
+                compute_arriving(w, code, compared, node.absent, "y", "continue")
                 stop_at_edge(w, edges, compared, "continue")
             if code.journaled:
                 gone = f"[({-number - 1}, x) for x in b if {' and '.join(tests)}]"
@@ -189,7 +185,7 @@ def cancel(w: Writer, code: Code, name: str, node: ir.Absence, absent: str) -> N
             w(f"rest = [x for x in b if not ({' and '.join(tests)})]")
             if edges:
                 with w.block(f"if len(rest) == len(b) and b[-1][0] < y[1] and {in_vain(code)}:"):
-                    w(f"{edges}[k] = v0")
+                    leave_edge(w, code, name, node.left, edges)
             with w.block("if rest:"):
                 w(f"{goals}[k] = rest")
             with w.block("else:"):

@@ -8,15 +8,15 @@ from dataclasses import replace
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.relations import TOGETHER, Op
-from etalis_rules.sides import Split, cancelling, compares_sides, equal_sides, sides_of, split
+from etalis_rules.relations import TOGETHER
+from etalis_rules.sides import Split, compares_sides, deciding, equal_sides, sides_of, split
 
 from etalis_py.executors.rows.generate.blocks import Code
 from etalis_py.executors.rows.generate.frames import Frame, Named, item
 from etalis_py.executors.rows.generate.hoisting import stored_expressions, stored_position
 from etalis_py.executors.rows.generate.runtime_objects import GoalBuckets
 from etalis_py.executors.rows.generate.writer import Writer
-from etalis_py.executors.rows.run.goals import write_insert
+from etalis_py.executors.rows.run.goals import edge_of, write_insert
 from etalis_py.values import NUMERIC
 from etalis_py.values.equality_keys import equality_key
 from etalis_py.values.expressions import Emitter
@@ -131,20 +131,16 @@ def _with_values(code: Code, values: Iterator[str]) -> str:
 def comparison_of(code: Code, name: str, waiting: ir.Ref) -> Split | None:
     """If a single comparison decides which goals of this side can match, return it; else None.
 
-    A bucket that is searched in vain then remembers the value of that search (its *edge*): no goal lies beyond it.  New
-    goals that do lie beyond it move the edge, and a search whose value cannot reach the edge is skipped.  This is only
-    right if a search in vain proves that the comparison fails for every goal.  So the node may have no other condition,
+    A bucket that is searched in vain then has an *edge* (``leave_edge``): no goal lies beyond it.  New goals that do
+    lie beyond it move the edge, and a search whose value cannot reach the edge is skipped.  This is only right if a
+    search in vain proves that the comparison fails for every goal.  So the node may have no other condition,
     except one on how long a goal itself may last, and its solutions may not become known late.
     """
-    node = code.nodes[name]
-    if code.is_late(name):
+    found = None if code.is_late(name) else deciding(code.nodes[name], waiting)
+    if found is None:
         return None
-    if (cancelled := cancelling(node)) is not None:
-        left, absent, condition, shared = cancelled
-        return only_comparison(condition, waiting, absent, shared) if waiting is left else None
-    if not isinstance(node, ir.Join) or node.op not in (Op.AND, Op.SEQ):
-        return None
-    return only_comparison(node.steps, waiting, node.left if waiting is node.right else node.right, node.certain)
+    steps, arriving, certain = found
+    return only_comparison(steps, waiting, arriving, certain)
 
 
 def only_comparison(
@@ -186,6 +182,19 @@ def orders_of(code: Code, node: str, side: str) -> str:
     return code.helper(f"B{side}", node, GoalBuckets(node, side, "orders"))
 
 
+def compute_arriving(w: Writer, code: Code, compared: Split, arriving: ir.Ref, solution: str, otherwise: str) -> None:
+    """Write what leaves in ``v0`` the compared value of an arriving solution and in ``c0`` its class.
+
+    ``otherwise`` is what is done if it is an error, which passes no comparison.
+    """
+    alone = Frame(code.names)
+    alone.read(arriving, code.layouts[arriving.node], solution)
+    with w.block("try:"):
+        w(f"v0 = {alone.emitter().value(compared.arriving)}", "c0 = v0.__class__")
+    with w.block("except SparqlError:"):
+        w(otherwise)
+
+
 def stretch(w: Writer, edges: str, compared: Split, value: str, skip: str) -> None:
     """Insert a goal with ``value``: if its bucket has an edge, move it so that the goal does not lie beyond it."""
     w(f"e = {edges}.get(k)")
@@ -205,6 +214,23 @@ def stop_at_edge(w: Writer, edges: str, compared: Split, skip: str) -> None:
     w(f"e = {edges}.get(k)")
     with w.block(f"if e.__class__ is c0 and not e {compared.op} v0:"):
         w(skip)
+
+
+def leave_edge(w: Writer, code: Code, name: str, waiting: ir.Ref, edges: str) -> None:
+    """Leave the edge of bucket ``b`` of key ``k``, which has been searched in vain for ``v0``.
+
+    It is the best value of the goals, so that values which rise ever more are not all searched for; where a policy
+    takes goals it is ``v0``, as the best value would soon be gone.
+    """
+    compared, node = comparison_of(code, name, waiting), code.nodes[name]
+    if compared is None or (isinstance(node, ir.Join) and node.policy):
+        w(f"{edges}[k] = v0")
+        return
+    frame = Frame(code.names)
+    frame.read(waiting, code.layouts[waiting.node], "x")
+    value = waiting_value(code, frame.emitter(), compared, waiting, stored(code, name, waiting))
+    best = "min" if compared.op in ("<", "<=") else "max"
+    w(f"{edges}[k] = {code.names.use('edge_of', edge_of)}(b, lambda x: {value}, {best}, v0)")
 
 
 def in_vain(code: Code) -> str:

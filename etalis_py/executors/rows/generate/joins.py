@@ -6,7 +6,7 @@ now and then.
 
 Where a FILTER compares the two sides (``?p1 < ?p2``) a bucket has an *edge*: a number beyond which none of its goals
 lies.  An arriving solution that does not reach the edge has no partner, and the goals are not looked at.  A search in
-vain yields the edge for free: all goals are on the wrong side of the value that was looked for.
+vain leaves the best value of the goals as the edge; where a policy takes goals, it is the value that was looked for.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from etalis_py.executors.rows.generate.inserting import (
     in_vain,
     insert,
     key_of,
+    leave_edge,
     orders_of,
     place_of_value,
     sought,
@@ -146,15 +147,17 @@ class Search:
     """The tests that a candidate still has to pass.
 
     ``open`` are the tests of compatibility and time that the index does not ensure, ``conditions`` the FILTERs,
-    ``last`` more tests of time, and ``rest`` the steps that bind something.  ``edges`` is the name of the store's
-    edges, empty if it has none; ``bounds`` are a lower and an upper one, by which the goals can be searched;
-    ``fitting`` is the source of the places of the goals that may fit, if a policy looks for the first, and ``orders``
-    the name of what it needs; ``places`` is that of all places to look at, if these are not the whole bucket.
+    ``last`` more tests of time, and ``rest`` the steps that bind something.  ``waiting`` is the side of the candidates,
+    ``edges`` the name of its store's edges, empty if it has none; ``bounds`` are a lower and an upper one, by which the
+    goals can be searched; ``fitting`` is the source of the places of the goals that may fit, if a policy looks for the
+    first, and ``orders`` the name of what it needs; ``places`` is that of all places to look at, if these are not the
+    whole bucket.
     """
 
     open: list[str]
     conditions: list[str]
     rest: list[ir.Step]
+    waiting: ir.Ref
     edges: str = ""
     last: list[str] = field(default_factory=list)
     bounds: Bounds | None = None
@@ -182,18 +185,18 @@ def _search(
     conditions, rest = candidate_tests(w, code, name, node, _on_pairs(node), frame, waiting, arriving, skip)
     compared = comparison_of(code, name, waiting)
     if compared is None:
-        return Search(open_, conditions, rest, bounds=_bounds(code, name, node, waiting, arriving))
+        return Search(open_, conditions, rest, waiting, bounds=_bounds(code, name, node, waiting, arriving))
     side = "G" if waiting is node.left else "H"
     edges = code.edges(name, side)
     stop_at_edge(w, edges, compared, skip)
     place = place_of_value(code, name, waiting, compared) if node.policy else None
     if place is None:
-        return Search(open_, conditions, rest, edges)
+        return Search(open_, conditions, rest, waiting, edges)
     code.store(name, side)
     find, fits = code.helper(f"F{side}", name, GoalBuckets(name, side, "fitting")), FITS[compared.op]
     compare = code.names.use(f"{fits.__name__}_of_kind", fits)
     fitting = f"{find}(k, b, {place}, {compare}, {node.policy == 'recent'}, v0)"
-    return Search(open_, conditions, rest, edges, fitting=fitting, orders=orders_of(code, name, side))
+    return Search(open_, conditions, rest, waiting, edges, fitting=fitting, orders=orders_of(code, name, side))
 
 
 def _bounds(code: Code, name: str, node: Pairing, waiting: ir.Ref, arriving: Named) -> Bounds | None:
@@ -272,7 +275,7 @@ def all_matches(w: Writer, code: Code, name: str, node: Pairing, frame: Frame, s
     if search.edges:
         whole = "whole and " if relation(node) in RIGHT_LAST else ""
         with w.block(f"if {whole}len({out}) == found and {in_vain(code)}:"):
-            w(f"{search.edges}[k] = v0")
+            leave_edge(w, code, name, search.waiting, search.edges)
 
 
 def _consume(

@@ -131,7 +131,7 @@ def _check_conditions(w: Writer, code: Code, name: str, node: ir.Join, source: s
                 w(f"{done}.setdefault(k, []).extend(found)")
             conditions, rest = candidate_tests(w, code, name, node, node.steps, frame, node.left, "y", skip)
             due = [] if node.deadline is None else [in_time(node.deadline, "x[0]", frame.end, code.names)]
-            all_matches(w, code, name, node, frame, Search(due, conditions, rest), "for x in found")
+            all_matches(w, code, name, node, frame, Search(due, conditions, rest, node.left), "for x in found")
 
 
 def _take_out(w: Writer, code: Code, name: str, node: ir.Join, found: str) -> None:

@@ -13,7 +13,17 @@ from etalis_rules.terms import FALSE, TRUE
 
 from etalis_py.executors.rows.generate.blocks import Code, emit_steps
 from etalis_py.executors.rows.generate.frames import Frame, merge
-from etalis_py.executors.rows.generate.inserting import insert, key_of, sought, use_bisect
+from etalis_py.executors.rows.generate.inserting import (
+    comparison_of,
+    compute_arriving,
+    in_vain,
+    insert,
+    key_of,
+    leave_edge,
+    sought,
+    stop_at_edge,
+    use_bisect,
+)
 from etalis_py.executors.rows.generate.runtime_objects import MinusLookUp
 from etalis_py.executors.rows.generate.writer import Writer
 from etalis_py.executors.rows.run.goals import write_prune, write_prune_but_first, write_retract
@@ -56,7 +66,7 @@ def _bucket(w: Writer, code: Code, name: str, node: ir.Outer) -> tuple[str, list
         w(f"b = {goals}.get(({key_of(node.left, node.certain, 'y')}, y[1]), ())")
         return "for x in b", []
     goals = code.goals(name, "G")
-    w(f"b = {goals}.get({sought(w, code, name, node.left, node.certain, 'y', '')}, ())")
+    w(f"k = {sought(w, code, name, node.left, node.certain, 'y', '')}", f"b = {goals}.get(k, ())")
     if node.bound is not None:
         use_bisect(code)
         with w.block("if b:"):
@@ -69,7 +79,21 @@ def _bucket(w: Writer, code: Code, name: str, node: ir.Outer) -> tuple[str, list
     # only after its end.
     tested = code.is_late(name) or node.op in LEFT_LAST
     loop = "for x in b" if shown is None else "for x in reversed(b)"
+    if (compared := comparison_of(code, name, node.right)) is not None:
+        with w.block("if b:"):
+            compute_arriving(w, code, compared, node.left, "y", "b = ()")
+            with w.block("else:"):
+                stop_at_edge(w, code.edges(name, "G"), compared, "b = ()")
     return loop, sources(node.op, _BOUNDS) if tested else []
+
+
+def _leave_edge(w: Writer, code: Code, name: str, node: ir.Outer) -> None:
+    """Where a comparison is the condition, a search in vain tells that no goal lies beyond ``v0`` (see ``joins``)."""
+    if node.right is None or comparison_of(code, name, node.right) is None:
+        return
+    all_ended = "b[-1][0] < y[1] and " if node.op in LEFT_LAST else ""
+    with w.block(f"if b and not hit and {all_ended}{in_vain(code)}:"):
+        leave_edge(w, code, name, node.right, code.edges(name, "G"))
 
 
 def _combined(code: Code, name: str, node: ir.Outer) -> tuple[Frame, list[str]]:
@@ -121,6 +145,7 @@ def _optional(w: Writer, code: Code, name: str, node: ir.Outer) -> None:
                     keep(frame, "continue")
 
                 emit_steps(w, code, name, node.condition, frame, "continue", positive)
+            _leave_edge(w, code, name, node)
     _or_background_or_alone(w, code, name, node)
 
 
@@ -224,6 +249,7 @@ def _test(w: Writer, code: Code, name: str, node: ir.Outer) -> None:
                 with w.block(f"if not ({' and '.join(tests)}):"):
                     w("continue")
             emit_steps(w, code, name, node.condition, frame, "continue", lambda: w("hit = True", "break"))
+        _leave_edge(w, code, name, node)
     if node.background is not None:
         with w.block("if not hit:"):
             _test_background(w, code, name, node)

@@ -284,6 +284,24 @@ def rebuilt(layout: Layout, x: Solution) -> Solution:
     return (*x[:width], *values, *x[width:])
 
 
+def edge_of(bucket: Sequence[Solution], of: Callable[[Solution], Any], best: Callable[..., Any], value: Any) -> Any:
+    """The best of the values of the goals, if all are of the class of a value that passes none; else that value.
+
+    The best one bounds searches for values beyond this one, too.  NaN and what is an error pass nothing.
+    """
+    found = []
+    for x in bucket:
+        try:
+            other = of(x)
+        except SparqlError:
+            continue
+        if other.__class__ is not value.__class__:
+            return value
+        if other == other:
+            found.append(other)
+    return best(found, default=value)
+
+
 def take_out(bucket: Sequence[Solution], found: list[Solution]) -> tuple[Sequence[Solution], list[Solution]]:
     """The goals of a bucket that stay, and those that were found there, perhaps more than once.
 
