@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.clock import waits
 from etalis_rules.relations import TOGETHER
 from etalis_rules.sides import Split, compares_sides, deciding, equal_sides, sides_of, split
 
@@ -16,10 +17,13 @@ from etalis_py.executors.rows.generate.frames import Frame, Named, item
 from etalis_py.executors.rows.generate.hoisting import stored_expressions, stored_position
 from etalis_py.executors.rows.generate.runtime_objects import GoalBuckets
 from etalis_py.executors.rows.generate.writer import Writer
-from etalis_py.executors.rows.run.goals import edge_of, write_insert
+from etalis_py.executors.rows.run.goals import computed, edge_of, write_insert
 from etalis_py.values import NUMERIC
 from etalis_py.values.equality_keys import equality_key
 from etalis_py.values.expressions import Emitter
+
+_FEW = 128
+"""To search so many goals in vain costs less than to look for the best of them each time that some have expired."""
 
 
 def key_of(ref: ir.Ref, certain: tuple[str, ...], solution: Named, also: Sequence[str] = ()) -> str:
@@ -219,18 +223,26 @@ def stop_at_edge(w: Writer, edges: str, compared: Split, skip: str) -> None:
 def leave_edge(w: Writer, code: Code, name: str, waiting: ir.Ref, edges: str) -> None:
     """Leave the edge of bucket ``b`` of key ``k``, which has been searched in vain for ``v0``.
 
-    It is the best value of the goals, so that values which rise ever more are not all searched for; where a policy
-    takes goals it is ``v0``, as the best value would soon be gone.
+    It is the best value of the goals, so that values which rise ever more are not all searched for.  Where a policy
+    takes goals it is ``v0``, as the best value would soon be gone, and of a few goals, as to search them costs less.
     """
     compared, node = comparison_of(code, name, waiting), code.nodes[name]
     if compared is None or (isinstance(node, ir.Join) and node.policy):
         w(f"{edges}[k] = v0")
         return
-    frame = Frame(code.names)
-    frame.read(waiting, code.layouts[waiting.node], "x")
-    value = waiting_value(code, frame.emitter(), compared, waiting, stored(code, name, waiting))
+    bucket, place = "b", place_of_value(code, name, waiting, compared)
+    if isinstance(node, ir.Join):
+        longest = code.longest(name, waits(node) if waiting is node.left else node.bound)
+        bucket = f"b[{use_bisect(code)}(b, (t - {longest},)):]" if longest else "b"
+    if place is None:
+        frame = Frame(code.names)
+        frame.read(waiting, code.layouts[waiting.node], "x")
+        value = waiting_value(code, frame.emitter(), compared, waiting, stored(code, name, waiting))
+        values = f"{code.names.use('computed', computed)}({bucket}, lambda x: {value})"
+    else:
+        values = f"[x[{place}] for x in {bucket}]"
     best = "min" if compared.op in ("<", "<=") else "max"
-    w(f"{edges}[k] = {code.names.use('edge_of', edge_of)}(b, lambda x: {value}, {best}, v0)")
+    w(f"{edges}[k] = v0 if len(b) <= {_FEW} else {code.names.use('edge_of', edge_of)}({values}, {best}, v0)")
 
 
 def in_vain(code: Code) -> str:

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from operator import itemgetter
@@ -284,22 +285,26 @@ def rebuilt(layout: Layout, x: Solution) -> Solution:
     return (*x[:width], *values, *x[width:])
 
 
-def edge_of(bucket: Sequence[Solution], of: Callable[[Solution], Any], best: Callable[..., Any], value: Any) -> Any:
-    """The best of the values of the goals, if all are of the class of a value that passes none; else that value.
-
-    The best one bounds searches for values beyond this one, too.  NaN and what is an error pass nothing.
-    """
-    found = []
+def computed(bucket: Sequence[Solution], value: Callable[[Solution], Any]) -> list[Any]:
+    """The values of the goals, without those that are errors."""
+    values = []
     for x in bucket:
-        try:
-            other = of(x)
-        except SparqlError:
-            continue
-        if other.__class__ is not value.__class__:
-            return value
-        if other == other:
-            found.append(other)
-    return best(found, default=value)
+        with suppress(SparqlError):
+            values.append(value(x))
+    return values
+
+
+def edge_of(values: list[Any], best: Callable[..., Any], value: Any) -> Any:
+    """The best of the values of goals, if all are of the class of a value that passes none; else that value.
+
+    The best one bounds searches for values beyond this one, too.  NaN passes nothing.
+    """
+    if set(map(type, values)) != {type(value)}:
+        return value
+    if isinstance(value, float):
+        values = [other for other in values if other == other]
+    found = best(values, default=value)
+    return found if best(found, value) == value else value  # what is better has expired
 
 
 def take_out(bucket: Sequence[Solution], found: list[Solution]) -> tuple[Sequence[Solution], list[Solution]]:
