@@ -14,7 +14,7 @@ from etalis_rules.sides import sides_of, split
 
 from etalis_py.executors.rows.generate.blocks import Code
 from etalis_py.executors.rows.generate.frames import Frame, Named
-from etalis_py.executors.rows.generate.inserting import orders_of, place_of_value
+from etalis_py.executors.rows.generate.inserting import orders_of, place_of_value, stored
 from etalis_py.executors.rows.generate.writer import Writer
 from etalis_py.executors.rows.run.bands import narrowed
 from etalis_py.values import ORDERED
@@ -100,9 +100,10 @@ def _each_bound(
     arriving = node.left if waiting is node.right else node.right
     assert arriving is not None
     sides = sides_of(waiting, arriving, node.certain)
+    extra = stored(code, name, waiting)
     parted = [split(condition, sides) for condition in conditions]
     for number, found in enumerate(parted):
-        place = None if found is None else place_of_value(code, name, waiting, found)
+        place = None if found is None else place_of_value(code, waiting, extra, found)
         if found is not None and place is not None and found.op not in ("=", "!="):
             yield Bound(str(number), found.op, place)
     alone = Frame(code.names)
@@ -110,7 +111,7 @@ def _each_bound(
     for condition in (condition for condition, found in zip(conditions, parted, strict=True) if found is None):
         for implied in implied_bounds(condition):
             found = split(implied.comparison(), sides)
-            place = None if found is None else place_of_value(code, name, waiting, found)
+            place = None if found is None else place_of_value(code, waiting, extra, found)
             if found is not None and place is not None:
                 which = "_least" if found.op == ">=" else "_most"
                 yield Bound(which, found.op, place, alone.emitter().value(found.arriving))

@@ -169,9 +169,9 @@ def waiting_value(code: Code, emitter: Emitter, compared: Split, waiting: ir.Ref
     return emitter.value(compared.waiting)
 
 
-def place_of_value(code: Code, name: str, waiting: ir.Ref, compared: Split) -> int | None:
-    """Where a goal of this side has the value that is compared; None if it has to be computed."""
-    layout, extra = code.layouts[waiting.node], stored(code, name, waiting)
+def place_of_value(code: Code, waiting: ir.Ref, extra: Sequence[alg.Expr], compared: Split) -> int | None:
+    """Where a goal has the value that is compared, given the expressions that are stored; None if it is computed."""
+    layout = code.layouts[waiting.node]
     if compared.waiting in extra:
         return stored_position(layout, extra.index(compared.waiting))
     variable = alg.variable_of(compared.waiting)
@@ -230,14 +230,15 @@ def leave_edge(w: Writer, code: Code, name: str, waiting: ir.Ref, edges: str) ->
     if compared is None or (isinstance(node, ir.Join) and node.policy):
         w(f"{edges}[k] = v0")
         return
-    bucket, place = "b", place_of_value(code, name, waiting, compared)
+    extra = stored(code, name, waiting)
+    bucket, place = "b", place_of_value(code, waiting, extra, compared)
     if isinstance(node, ir.Join):
         longest = code.longest(name, waits(node) if waiting is node.left else node.bound)
         bucket = f"b[{use_bisect(code)}(b, (t - {longest},)):]" if longest else "b"
     if place is None:
         frame = Frame(code.names)
         frame.read(waiting, code.layouts[waiting.node], "x")
-        value = waiting_value(code, frame.emitter(), compared, waiting, stored(code, name, waiting))
+        value = waiting_value(code, frame.emitter(), compared, waiting, extra)
         values = f"{code.names.use('computed', computed)}({bucket}, lambda x: {value})"
     else:
         values = f"[x[{place}] for x in {bucket}]"

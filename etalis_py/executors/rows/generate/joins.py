@@ -189,7 +189,7 @@ def _search(
     side = "G" if waiting is node.left else "H"
     edges = code.edges(name, side)
     stop_at_edge(w, edges, compared, skip)
-    place = place_of_value(code, name, waiting, compared) if node.policy else None
+    place = place_of_value(code, waiting, stored(code, name, waiting), compared) if node.policy else None
     if place is None:
         return Search(open_, conditions, rest, waiting, edges)
     code.store(name, side)
