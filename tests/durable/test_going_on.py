@@ -452,20 +452,13 @@ def test_two_runs_in_one_folder_are_refused(command: Command) -> None:
     folder.close()
 
 
+@pytest.mark.parametrize("sink", ["out.jsonl", "-"])
 @pytest.mark.parametrize(
     ("more", "reason"),
-    [
-        (("--speed", "real"), "begins anew each time"),
-        (("-f", "json"), "json can go to a folder"),
-    ],
+    [(("--speed", "real"), "begins anew each time"), (("-f", "json"), "json can go to a folder")],
 )
-def test_what_cannot_go_on_is_refused_at_once(command: Command, more: tuple[str, ...], reason: str) -> None:
-    assert reason in command(*more, *OFTEN, code=2)
-
-
-def test_json_on_standard_output_cannot_go_on(command: Command) -> None:
-    """Each process that went on ended the document once more."""
-    assert "json can go to a folder" in command("-f", "json", *OFTEN, sink="-", code=2)
+def test_what_cannot_go_on_is_refused_at_once(command: Command, more: tuple[str, ...], reason: str, sink: str) -> None:
+    assert reason in command(*more, *OFTEN, sink=sink, code=2)
 
 
 def test_a_table_cannot_go_on(command: Command) -> None:

@@ -36,16 +36,6 @@ def test_a_misspelt_predicate(text: str) -> None:
     assert warnings(text) == (SLIP,)
 
 
-def test_a_key_inside_an_object_is_named_as_it_is_called() -> None:
-    """A draft calls the key ``price`` in ``trade`` :trade_price; of what may be missing nothing is said."""
-    given = [{"time": 1, "id": "a", "trade": {"price": 5}, "bid": {"price": 4}}]
-    matches = run("SELECT ?x { ?c :price ?x OPTIONAL { ?c :trade ?y } }", given, time="time", subject="id")
-    assert list(matches) == []
-    assert matches.warnings == (
-        "the predicate :price never occurred; did you mean :bid_price or :trade_price? (the same name at its end)",
-    )
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -271,24 +271,6 @@ def test_a_query_that_is_a_missing_file_is_told_so() -> None:
         run("qq.rq", [])
 
 
-@pytest.mark.parametrize("call", ["run", "push_all"])
-def test_a_generator_that_is_used_up_is_told(call: str) -> None:
-    """It gives no event, and so there was no match and no word."""
-
-    def prices() -> Iterator[Event]:
-        yield event(":acme :price 3", 1)
-
-    query, given = "SELECT ?x { ?c :price ?x }", prices()
-    take = Engine(compile(query)).push_all if call == "push_all" else lambda events: list(run(query, events))
-    with warnings.catch_warnings(action="error"):
-        take(given)
-        take(iter([]))
-    with pytest.warns(
-        UserWarning, match=r"the generator prices is used up already, .*: call prices\(…\) again, or make"
-    ):
-        take(given)
-
-
 def test_an_iterator_is_not_touched_before_the_run_begins() -> None:
     seen = []
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from etalis_py import event, read_stream, run
+from etalis_py import Engine, Event, compile, event, read_stream, run
 from etalis_py.streams import StreamError, merge
 
 MILLISECONDS = [{"at": 1_767_225_600_000 + 1000 * n, "card": "c1", "amount": n} for n in (1, 2)]
@@ -157,3 +157,31 @@ def test_a_column_of_a_table_that_no_property_can_be_named_after_is_told(name: s
     with pytest.warns(UserWarning, match="is left out") as caught:
         assert len(list(run("SELECT ?c { ?c :c ?x }", table, time="at", subject="c"))) == 2
     assert [str(one.message) for one in caught] == [told]
+
+
+def test_a_key_inside_an_object_is_named_as_it_is_called() -> None:
+    """A draft calls the key ``price`` in ``trade`` :trade_price; of what may be missing nothing is said."""
+    given = [{"time": 1, "id": "a", "trade": {"price": 5}, "bid": {"price": 4}}]
+    matches = run("SELECT ?x { ?c :price ?x OPTIONAL { ?c :trade ?y } }", given, time="time", subject="id")
+    assert list(matches) == []
+    assert matches.warnings == (
+        "the predicate :price never occurred; did you mean :bid_price or :trade_price? (the same name at its end)",
+    )
+
+
+@pytest.mark.parametrize("call", ["run", "push_all"])
+def test_a_generator_that_is_used_up_is_told(call: str) -> None:
+    """It gives no event, and so there was no match and no word."""
+
+    def prices() -> Iterator[Event]:
+        yield event(":acme :price 3", 1)
+
+    query, given = "SELECT ?x { ?c :price ?x }", prices()
+    take = Engine(compile(query)).push_all if call == "push_all" else lambda events: list(run(query, events))
+    with warnings.catch_warnings(action="error"):
+        take(given)
+        take(iter([]))
+    with pytest.warns(
+        UserWarning, match=r"the generator prices is used up already, .*: call prices\(…\) again, or make"
+    ):
+        take(given)

@@ -17,7 +17,7 @@ from etalis_py.executors.rows.generate.frames import Frame, Named, item
 from etalis_py.executors.rows.generate.hoisting import stored_expressions, stored_position
 from etalis_py.executors.rows.generate.runtime_objects import GoalBuckets
 from etalis_py.executors.rows.generate.writer import Writer
-from etalis_py.executors.rows.run.goals import computed, edge_of, write_insert
+from etalis_py.executors.rows.run.goals import computed_values, edge_of, write_insert
 from etalis_py.values import NUMERIC
 from etalis_py.values.equality_keys import equality_key
 from etalis_py.values.expressions import Emitter
@@ -239,7 +239,7 @@ def leave_edge(w: Writer, code: Code, name: str, waiting: ir.Ref, edges: str) ->
         frame = Frame(code.names)
         frame.read(waiting, code.layouts[waiting.node], "x")
         value = waiting_value(code, frame.emitter(), compared, waiting, extra)
-        values = f"{code.names.use('computed', computed)}({bucket}, lambda x: {value})"
+        values = f"{code.names.use('computed_values', computed_values)}({bucket}, lambda x: {value})"
     else:
         values = f"[x[{place}] for x in {bucket}]"
     best = "min" if compared.op in ("<", "<=") else "max"

@@ -49,7 +49,7 @@ from etalis_py.executors.rows.run.goals import FEW, write_prune, write_retract
 if TYPE_CHECKING:
     from etalis_py.executors.rows.generate.bands import Bounds
 
-FITS = {"<": lt, "<=": le, ">": gt, ">=": ge}
+_FITS = {"<": lt, "<=": le, ">": gt, ">=": ge}
 _BOUNDS = {"a": "x[1]", "a'": "x[0]", "b": "y[1]", "b'": "y[0]"}
 _STARTS = {"a": "x[1]", "b": "y[1]", "min": "(x[1] if x[1] < y[1] else y[1])"}
 
@@ -193,7 +193,7 @@ def _search(
     if place is None:
         return Search(open_, conditions, rest, waiting, edges)
     code.store(name, side)
-    find, fits = code.helper(f"F{side}", name, GoalBuckets(name, side, "fitting")), FITS[compared.op]
+    find, fits = code.helper(f"F{side}", name, GoalBuckets(name, side, "fitting")), _FITS[compared.op]
     compare = code.names.use(f"{fits.__name__}_of_kind", fits)
     fitting = f"{find}(k, b, {place}, {compare}, {node.policy == 'recent'}, v0)"
     return Search(open_, conditions, rest, waiting, edges, fitting=fitting, orders=orders_of(code, name, side))

@@ -285,7 +285,7 @@ def rebuilt(layout: Layout, x: Solution) -> Solution:
     return (*x[:width], *values, *x[width:])
 
 
-def computed(bucket: Sequence[Solution], value: Callable[[Solution], Any]) -> list[Any]:
+def computed_values(bucket: Sequence[Solution], value: Callable[[Solution], Any]) -> list[Any]:
     """The values of the goals, without those that are errors."""
     values = []
     for x in bucket:
